@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
@@ -93,18 +94,18 @@ type actor struct {
 	cause     *abi.Failure // it waits for a decision about
 	reason    string       // why it stops
 	crash     *CrashedMail
-	taken     *taken     // bound questions; nil: none
-	keeping   *keeping   // nil: it has handed nothing on
-	kept      *keptState // nil: the parent is no keeper
-	ended     ending     // how it came to wait, or to stop
-	surplus   bool       // a guest that has an instance beyond the bound
-	crowded   bool       // the start was refused because there is no room
-	withdrawn bool       // the turn that spawned it has failed
-	durable   bool       // a recorder is told of it
-	looks     uint8      // as System.looks, of this actor alone
-	endings   bool       // runs end with something to do: kept, or surplus
-	dice      *dice      // nil: nothing was drawn
-	sealed    *sealed    // nil: none of its turns was recorded yet
+	taken     *asks.Taken // bound questions; nil: none
+	keeping   *keeping    // nil: it has handed nothing on
+	kept      *keptState  // nil: the parent is no keeper
+	ended     ending      // how it came to wait, or to stop
+	surplus   bool        // a guest that has an instance beyond the bound
+	crowded   bool        // the start was refused because there is no room
+	withdrawn bool        // the turn that spawned it has failed
+	durable   bool        // a recorder is told of it
+	looks     uint8       // as System.looks, of this actor alone
+	endings   bool        // runs end with something to do: kept, or surplus
+	dice      *dice       // nil: nothing was drawn
+	sealed    *sealed     // nil: none of its turns was recorded yet
 }
 
 // holds are reasons why an actor does not handle messages, besides its life. Any goroutine

@@ -226,6 +226,9 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path, curr
 // address is the target of a message to a path. The path of a kept actor leads to its keeper, and name says which
 // actor is meant.
 func (g *guest) address(scr *scratch, cmd *abi.Command, current *mailbox.Envelope) (uid abi.Ref, name string, ok bool) {
+	if uid, name, ok = far(g.actor, cmd); ok {
+		return uid, name, true
+	}
 	at, ok := g.place(scr, cmd, g.actor.caps.send, current)
 	if !ok {
 		return 0, "", false
@@ -242,6 +245,12 @@ func (g *guest) address(scr *scratch, cmd *abi.Command, current *mailbox.Envelop
 	}
 	g.lastTo = t // found by its path: no guess
 	return t.uid, name, true
+}
+
+// far is where a command for a path on another node goes, if the actor may send to such a path; see elsewhere.
+func far(a *actor, cmd *abi.Command) (abi.Ref, string, bool) {
+	to, below, ok := a.sys.elsewhere(string(cmd.ToPath))
+	return to, below, ok && (below == "" || glob.MatchAnyPath(a.caps.send, strings.Split(below, "/")))
 }
 
 // place is where the path of a command leads, if the actor may use it.
@@ -493,10 +502,16 @@ func (g *guest) identify(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 		g.identifyMany(scr, &one)
 		return
 	}
+	if uid, below, ok := far(g.actor, &one); ok {
+		e := newIdentify(g.actor.uid, cmd.Correlation, below)
+		e.SetHeaders(ask.Trace)
+		_ = g.actor.deliver(scr, uid, e)
+		return
+	}
 	at, ok := g.place(scr, &one, g.actor.caps.send, nil)
 	if ok {
 		if t := g.actor.sys.find(at.elements); t != nil && (at.uid == 0 || t.uid == at.uid) {
-			e := newIdentify(g.actor.uid, cmd.Correlation)
+			e := newIdentify(g.actor.uid, cmd.Correlation, "")
 			e.SetHeaders(ask.Trace)
 			_ = g.actor.sys.deliverTo(scr, t, e) // refused, it is answered, too
 			return

@@ -38,14 +38,14 @@ func (s Selection) Identify(correlation uint64, timeout time.Duration) error {
 	if len(at) > 0 {
 		target = at[0].uid
 	}
-	uid, remote := a.sys.elsewhere(s.path)
+	uid, below, remote := a.sys.elsewhere(s.path)
 	if remote {
 		target = uid
 	}
 	if _, err := s.ctx.enterAsk(correlation, target, timeout); err != nil {
 		return err
 	}
-	e := newIdentify(a.uid, correlation)
+	e := newIdentify(a.uid, correlation, below)
 	if remote {
 		return a.sys.deliver(s.ctx.scr, target, e)
 	}
@@ -106,7 +106,7 @@ func (s Selection) IdentifyAll(first uint64, timeout time.Duration) (n int, err 
 		}
 	}
 	for i, t := range at {
-		_ = a.sys.deliverTo(s.ctx.scr, t, newIdentify(a.uid, first+uint64(i)))
+		_ = a.sys.deliverTo(s.ctx.scr, t, newIdentify(a.uid, first+uint64(i), ""))
 	}
 	return len(at), nil
 }

@@ -2,9 +2,10 @@ package host
 
 import (
 	"encoding/hex"
-	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -16,59 +17,33 @@ import (
 
 // ErrEnded ends a bound ask when the actor has taken the question and has then
 // ended, without a failure and without an answer. It is an ErrStopped, too.
-var ErrEnded = fmt.Errorf("%w before it has answered", ErrStopped)
-
-// taken are the bound questions that an actor has taken and perhaps not answered.
-type taken struct {
-	asks []openAsk
-	trim int // length at which answered ones are looked for and removed
-}
-
-// openAsk is an ask from outside.
-type openAsk struct {
-	asker       abi.Ref
-	correlation uint64
-}
-
-// leastTaken is how many are noted before any are forgotten.
-const leastTaken = 32
+var ErrEnded = errs.ErrEnded
 
 // noteTaken is called at the end of a turn whose envelope has a Value.
 func (a *actor) noteTaken(e *mailbox.Envelope) {
-	if e.Kind != abi.KindMessage || !message.IsBound(e) || !a.sys.outside.waits(e.Sender) {
+	waits := a.sys.outside.waits
+	if e.Kind != abi.KindMessage || !message.IsBound(e) || !waits(e.Sender) && a.sys.carrierOf(e.Sender) == nil {
 		return
 	}
-	t := a.taken
-	if t == nil {
-		t = &taken{trim: leastTaken}
-		a.taken = t
+	if a.taken == nil {
+		a.taken = new(asks.Taken)
 	}
-	t.asks = append(t.asks, openAsk{e.Sender, e.Correlation})
-	if len(t.asks) < t.trim {
-		return
-	}
-	open := t.asks[:0]
-	for _, q := range t.asks {
-		if a.sys.outside.waits(q.asker) {
-			open = append(open, q)
-		}
-	}
-	t.asks, t.trim = open, max(leastTaken, 2*len(open))
+	a.taken.Note(e.Sender, e.Correlation, a.sys.cfg.node, waits)
 }
 
 // failTaken ends the asks that the incarnation which has just ended will not answer.
 func (a *actor) failTaken(cause *abi.Failure) {
-	t := a.taken
-	if t == nil {
+	taken := a.taken.End()
+	a.taken = nil
+	if len(taken) == 0 {
 		return
 	}
-	a.taken = nil
 	err := ErrEnded
 	if cause != nil {
 		err = a.sys.turnError(a, cause)
 	}
-	for _, q := range t.asks {
-		a.sys.willNotAnswer(nil, q.asker, q.correlation, a.uid, err)
+	for _, q := range taken {
+		a.sys.willNotAnswer(nil, q.Asker, q.Correlation, a.uid, err)
 	}
 }
 

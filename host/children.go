@@ -10,7 +10,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
-	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -159,7 +158,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.props.limits = p.limits.WithDefaults()
 	a.props.bindMessage()
 	if parent == nil {
-		a.path = ref.Scheme + s.cfg.name + "/" + name
+		a.path = s.root + "/" + name
 		a.elements = []string{name}
 		a.tree = &tree{guesses: &s.strangers}
 	} else {

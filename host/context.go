@@ -75,9 +75,7 @@ func (a *actor) carry(scr *scratch, e *effect, failed bool) {
 		if a.props.keeps && a.handed(scr, e.To, e.Env) {
 			break
 		}
-		if a.sys.deliver(scr, e.To, e.Env) == ErrUnknown {
-			a.strayed(scr, e.To)
-		}
+		_ = a.deliver(scr, e.To, e.Env)
 	case e.Kind == turn.Pipe:
 		begin := e.Env.Value.(func())
 		e.Env.Free()

@@ -33,6 +33,8 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 		case err == nil:
 		case err == ErrTooLarge:
 			reason = DeadTooLarge
+		case errors.Is(err, ErrMailboxFull):
+			reason = DeadMailboxFull
 		case to == 0:
 			reason = DeadNobody
 		case e.Kind == abi.KindReply || e.Kind == abi.KindReplyError:

@@ -13,6 +13,7 @@ import (
 // looksHere are the files that look at an actor of this node, and why they may: none of them decides what becomes of a
 // message or a signal whose receiver is not here.
 var looksHere = map[string]string{
+	"arrive.go":     "what actors of this node have guessed on others is counted here",
 	"address.go":    "an address is found in this node's tree",
 	"apply.go":      "a guest's last receiver is remembered, what it may stop is looked up, and a copy that has no room here is not made; all else goes to deliver",
 	"ask.go":        "the turns of a receiver that is here are noted, for the report of a timeout",

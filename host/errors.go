@@ -59,6 +59,8 @@ var (
 	ErrDropped = errs.ErrDropped
 	// ErrDuplicate: a message of the same key came before, see host/mailbox.
 	ErrDuplicate = errs.ErrDuplicate
+	// ErrNodeLost: the actor was on another node, which is lost. Whether it has handled the message is not known.
+	ErrNodeLost = errs.ErrNodeLost
 	// ErrUsed: the reply handle was used before.
 	ErrUsed = errs.ErrUsed
 )

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -22,7 +21,7 @@ func isIdentify(cmd *abi.Command) bool { return cmd.ToPath[0] == abi.IdentifySig
 func (s *System) identities(found []*actor, room int) (out []abi.Identity) {
 	room -= abi.IdentitiesHead
 	for _, t := range found {
-		path := strings.TrimPrefix(t.path, ref.Scheme+s.cfg.name)
+		path := strings.TrimPrefix(t.path, s.root)
 		room -= abi.IdentitySize(len(path))
 		if room < 0 || len(out) == abi.MaxIdentities {
 			break

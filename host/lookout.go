@@ -7,7 +7,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
-	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -216,7 +215,7 @@ func (a *actor) mayWatch(elements []string) bool {
 
 // elementsOf are the elements of a path with scheme and system.
 func (s *System) elementsOf(path string) []string {
-	return strings.Split(strings.TrimPrefix(path, ref.Scheme+s.cfg.name+"/"), "/")
+	return strings.Split(strings.TrimPrefix(path, s.root+"/"), "/")
 }
 
 func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n int, err error) {

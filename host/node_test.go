@@ -84,17 +84,20 @@ func TestRefsAreEqualByTheirNumbers(t *testing.T) {
 
 // Errors are the same on another node, as far as callers tell them apart.
 func TestErrorsTravel(t *testing.T) {
-	l := newLab(t, otherwise(0))
+	l, _ := manual(t, func(c Config) Config { return c.WithNode(1) })
+	p := must(network.Join(l, deaf{}))(t)
+	silent := must(l.Spawn("silent", Func(func(*Context, Message) error { return nil })))(t)
 	there := func(err error) error {
-		m := signal.Signal{Kind: signal.Unanswered, From: 5, Correlation: 1}
+		pending := must(l.Request(silent, "hi"))(t)
+		defer pending.Cancel()
+		m := signal.Signal{Kind: signal.Unanswered, From: silent.UID(), Correlation: 1}
 		m.Code, m.Reason = codeOf(err)
-		far, decoded := signal.Decode(signal.Append(nil, &m))
-		if decoded != nil {
-			t.Fatal(decoded)
+		if err := p.Arrive(pending.uid, network.AppendSignal(nil, &m)); err != nil {
+			t.Fatal(err)
 		}
-		return l.errorOf(&far)
+		return (<-pending.Answer()).Err()
 	}
-	for _, is := range codes[1:] {
+	for _, is := range []error{ErrEnded, ErrStopped, ErrUnknown, ErrMailboxFull, ErrRestarting, ErrTooLarge, ErrTimeout, ErrDenied, ErrDropped, ErrDuplicate, ErrLimit, ErrNodeLost} {
 		for _, err := range []error{is, fmt.Errorf("%w: more", is)} {
 			if got := there(err); !errors.Is(got, is) || got.Error() != err.Error() {
 				t.Errorf("%v is %v", err, got)
@@ -106,14 +109,47 @@ func TestErrorsTravel(t *testing.T) {
 	}
 	var failed *TurnError
 	got := there(&TurnError{Failure: &abi.Failure{Kind: abi.FailureFuel, Reason: "spent"}})
-	if !errors.As(got, &failed) || failed.Failure.Kind != abi.FailureFuel || failed.Failure.Reason != "spent" || failed.Ref.UID() != 5 {
+	if !errors.As(got, &failed) || failed.Failure.Kind != abi.FailureFuel || failed.Failure.Reason != "spent" || failed.Ref.UID() != silent.UID() {
 		t.Errorf("%v", got)
 	}
 	if got := there(errors.New("else")); got.Error() != "else" {
 		t.Error(got)
 	}
-	if got := l.errorOf(&signal.Signal{Code: signal.Failed - 1, Reason: "of a newer host"}); got.Error() != "of a newer host" {
+	if got := network.ErrorOf(signal.Failed-1, "of a newer host"); got.Error() != "of a newer host" {
 		t.Error(got)
+	}
+}
+
+// farRecorder is a carrier that keeps what it carries.
+type farRecorder struct {
+	to     []abi.Ref
+	frames []network.Message
+}
+
+func (r *farRecorder) Carry(to abi.Ref, frame []byte) error {
+	m, _, err := network.Decode(frame)
+	if err == nil && m != nil {
+		r.to, r.frames = append(r.to, to), append(r.frames, *m)
+	}
+	return err
+}
+
+// A guest sends to, asks and identifies by paths of other nodes what it may here; what it may not does not leave, nor do
+// patterns.
+func TestGuestsReachPathsOfOtherNodes(t *testing.T) {
+	l := newStage(t, func(c Config) Config { return c.WithNode(1) })
+	r := &farRecorder{}
+	must(network.Join(l.System, r))(t)
+	g := l.spawn("g", puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/a"}}))
+	path := func(of string) string { return "wasm://other@2" + of }
+	l.say(g, script(now(sendPath(path("/user/a"), 1), sendPath(path("/user/b"), 2), sendPath(path("/user/?"), 3), abi.AppendAsk(nil, 0, path("/user/a"), 5, uint64(time.Second), nil, encoded(4)), who(6, path("/user/a")), who(7, path("/user/b")))))
+	if len(r.frames) != 3 {
+		t.Fatalf("%+v", r.frames)
+	}
+	for i, m := range r.frames {
+		if r.to[i] != network.Root(2) || m.Below != "user/a" || m.Sender != g.UID() || m.Correlation != []uint64{0, 5, 6}[i] || (m.Marks&network.Identify != 0) != (i == 2) {
+			t.Errorf("%d: %+v", i, m)
+		}
 	}
 }
 

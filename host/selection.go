@@ -46,7 +46,7 @@ func (p place) absolute(written string) string {
 
 // parsePath reads a path from the root, or the text of a ref.
 func (s *System) parsePath(path string) (place, bool) {
-	elements, uid, ok := ref.Split(s.cfg.name, path)
+	elements, uid, ok := ref.Split(s.root[len(ref.Scheme):], path)
 	return place{elements: elements, uid: uid}, ok
 }
 
@@ -188,13 +188,22 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	if err != nil {
 		return err
 	}
-	defer e.Free()
+	to, below, far := s.elsewhere(path)
+	defer func() {
+		if !far {
+			e.Free()
+		}
+	}()
 	if from != nil {
 		e.Sender, e.SenderPath, e.Attached = from.uid, from.path, from.attached
 		s.chosen(e)
 	} else {
 		span := s.fromOutside(context.Background(), SendSpan, newRef(0, path), e)
 		defer func() { s.sent(span, err) }()
+	}
+	if far {
+		e.Attached = message.Below(e.Attached, below)
+		return s.deliver(scr, to, e)
 	}
 	var at []*actor
 	if err = notAPath(path); ok {
@@ -241,9 +250,12 @@ func (s *System) Select(path string) []Ref {
 // identify is the question of an Identify.
 type identify struct{}
 
-func newIdentify(sender abi.Ref, correlation uint64) *mailbox.Envelope {
+func newIdentify(sender abi.Ref, correlation uint64, below string) *mailbox.Envelope {
 	e := mailbox.New()
 	e.Flags, e.Sender, e.Correlation = mark.Identify, sender, correlation
+	if below != "" {
+		e.Attached = message.Below(nil, below)
+	}
 	return e
 }
 
@@ -251,13 +263,15 @@ func newIdentify(sender abi.Ref, correlation uint64) *mailbox.Envelope {
 // messages that it was sent before. ErrUnknown: no actor has the path. ErrTimeout: it has not answered in time.
 func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	ref, err := s.Lookup(path)
-	if uid, remote := s.elsewhere(path); remote {
-		ref, err = newRef(uid, path[:strings.LastIndexByte(path, '#')]), nil
+	uid, below, far := s.elsewhere(path)
+	if far {
+		path, _, _ := strings.Cut(path, "#")
+		ref, err = newRef(uid, path), nil
 	}
 	if err != nil {
 		return Ref{}, err
 	}
-	m, err := s.ask(ctx, ref, identify{}, newIdentify(0, 0))
+	m, err := s.ask(ctx, ref, identify{}, newIdentify(0, 0, below))
 	var negative *ReplyError
 	if errors.As(err, &negative) || errors.Is(err, ErrStopped) {
 		return Ref{}, fmt.Errorf("%w: %s", ErrUnknown, path)
@@ -269,8 +283,8 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 // asked. Each of them answers with a Message of KindReply. A path without patterns and without an
 // actor is answered with KindReplyError.
 func (i *Inbox) Identify(path string, correlation uint64) int {
-	if uid, remote := i.sys.elsewhere(path); remote && (correlation == 0 || i.expect(correlation, uid)) {
-		_ = i.sys.deliver(nil, uid, newIdentify(i.ref.UID(), correlation))
+	if uid, below, far := i.sys.elsewhere(path); far && (correlation == 0 || i.expect(correlation, uid)) {
+		_ = i.sys.deliver(nil, uid, newIdentify(i.ref.UID(), correlation, below))
 		return 1
 	}
 	p, _ := i.sys.parsePath(path)
@@ -283,7 +297,7 @@ func (i *Inbox) Identify(path string, correlation uint64) int {
 	n := 0
 	for _, a := range at {
 		if correlation == 0 || i.expect(correlation, a.uid) {
-			_ = i.sys.deliverTo(nil, a, newIdentify(i.ref.UID(), correlation))
+			_ = i.sys.deliverTo(nil, a, newIdentify(i.ref.UID(), correlation, ""))
 			n++
 		}
 	}

@@ -67,6 +67,7 @@ type System struct {
 	asleep       atomic.Int64   // guests without an instance
 	logging      sync.WaitGroup
 	ending       atomic.Bool // it was asked to, or must
+	root         string      // what all paths begin with
 	temp         string      // path of receivers that are no actors
 	extensions   extensions
 

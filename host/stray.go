@@ -4,12 +4,16 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // deliver is [System.deliver] of what the actor itself has addressed: it may be a guess.
 func (a *actor) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
+	if e.Sender != a.uid && a.sys.carrierOf(to) != nil { // forwarded: a guess of the actor, not of the sender
+		e.Attached = message.Via(e.Attached, a.uid)
+	}
 	err := a.sys.deliver(scr, to, e)
 	if err == ErrUnknown {
 		a.strayed(scr, to)

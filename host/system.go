@@ -47,7 +47,8 @@ func New(cfg Config) (*System, error) {
 	if err := cfg.checkNode(); err != nil {
 		return nil, err
 	}
-	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), temp: ref.Scheme + cfg.name + "/temp"}
+	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), root: ref.Root(cfg.name, cfg.node)}
+	s.temp = s.root + "/temp"
 	if s.secret == nil {
 		s.secret = secret.New()
 	}

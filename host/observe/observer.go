@@ -50,7 +50,6 @@ func (o Options) WithServices(f func() []*service.Running) Options { o.services 
 type Observer struct {
 	sys     *host.System
 	o       Options
-	prefix  string // of the text of refs, before the path
 	events  *events
 	crashes *crashes
 	history history
@@ -76,7 +75,7 @@ func New(sys *host.System, o Options) *Observer {
 		o.sharing = DefaultSharing
 	}
 	o.started = sys.Clock().Now()
-	x := &Observer{sys: sys, o: o, prefix: "wasm://" + sys.Name()}
+	x := &Observer{sys: sys, o: o}
 	x.events = observeEvents(sys, o.events)
 	x.crashes = observeCrashes(sys, o.crashes, o.folder)
 	if o.history {

@@ -64,18 +64,52 @@ func (r Ref) String() string {
 // Scheme begins the text of every ref.
 const Scheme = "wasm://"
 
+// Root is what the full paths of a system begin with: the name, and the node unless that is 0 (wasm://name@3).
+func Root(system string, node uint16) string {
+	if node == 0 {
+		return Scheme + system
+	}
+	return Scheme + system + "@" + strconv.Itoa(int(node))
+}
+
+// Far splits the text of a ref, or the full path, of an actor on a node. ok is false if it says no node.
+func Far(text string) (node uint16, elements []string, uid abi.Ref, ok bool) {
+	rest, full := strings.CutPrefix(text, Scheme)
+	if !full {
+		return 0, nil, 0, false
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	if elements, uid, ok = Split(name, text); !ok {
+		return 0, nil, 0, false
+	}
+	if _, number, found := strings.Cut(name, "@"); found {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil || n > abi.MaxNode || number[0] == '0' {
+			return 0, nil, 0, false
+		}
+		node = uint16(n)
+	}
+	switch {
+	case node == 0:
+		node = uid.Node()
+	case uid != 0 && uid.Node() != node:
+		return 0, nil, 0, false
+	}
+	return node, elements, uid, node != 0
+}
+
 // IsTemp reports whether a path is that of receivers that are no actors, of any system.
 func IsTemp(path string) bool {
 	name, ok := strings.CutSuffix(path, "/temp")
 	return ok && strings.Count(name, "/") == strings.Count(Scheme, "/")
 }
 
-// Split splits the text form of a ref, or a path: elements are those
-// after the system's name, uid is 0 if none is given.
+// Split splits the text form of a ref, or a path: elements are those after the system's name, uid is 0 if none is given.
+// A system on a node ("name@3") is also meant by its name alone.
 func Split(system, text string) (elements []string, uid abi.Ref, ok bool) {
 	if rest, found := strings.CutPrefix(text, Scheme); found {
 		name, path, found := strings.Cut(rest, "/")
-		if !found || name != system {
+		if alone, _, _ := strings.Cut(system, "@"); !found || name != system && name != alone {
 			return nil, 0, false
 		}
 		text = "/" + path

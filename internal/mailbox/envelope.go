@@ -62,6 +62,8 @@ type Attached struct {
 	Below string
 	// Behalf is the path of the actor because of which Go code has sent the message; empty: of none.
 	Behalf string
+	// Via is the actor that has forwarded the message to another node, for which it may be a guess; 0: its sender.
+	Via abi.Ref
 }
 
 // Grant is what an actor may use of a service.

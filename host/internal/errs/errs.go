@@ -1,7 +1,10 @@
 // Package errs has the errors of calls to a system, which package host names and describes, for the parts below it.
 package errs
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors that calls are refused with.
 var (
@@ -26,5 +29,7 @@ var (
 	ErrGone            = errors.New("host: the asker no longer waits for the answer")
 	ErrDropped         = errors.New("host: the mailbox has dropped the message")
 	ErrDuplicate       = errors.New("host: duplicate: a message with the same key came before")
+	ErrNodeLost        = errors.New("host: the node of the actor is lost")
 	ErrUsed            = errors.New("host: the message has been answered already")
+	ErrEnded           = fmt.Errorf("%w before it has answered", ErrStopped)
 )

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -12,6 +13,16 @@ func InBehalf(at *mailbox.Attached, path string) *mailbox.Attached {
 		b = *at
 	}
 	b.Behalf = path
+	return &b
+}
+
+// Via is the attachment of a message that an actor forwards to another node.
+func Via(at *mailbox.Attached, forwarder abi.Ref) *mailbox.Attached {
+	var b mailbox.Attached
+	if at != nil {
+		b = *at
+	}
+	b.Via = forwarder
 	return &b
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Marks are what a message is besides its kind, as a set.
-type Marks uint8
+type Marks uint16
 
 // The marks.
 const (
@@ -20,8 +20,10 @@ const (
 	ForGood                       // with Poison: whatever the lifetime
 	Kill                          // fail when it is reached
 	Identify                      // answer when it is reached
+	Bound                         // a question that ends with the incarnation that has taken it
 
-	control = Poison | ForGood | Kill | Identify
+	allMarks = 1<<9 - 1
+	control  = Poison | ForGood | Kill | Identify
 )
 
 // Message is a message on its way to another node. Its sender's grants, and the values of the Go context that has led to
@@ -32,9 +34,11 @@ type Message struct {
 	Left        uint64 // nanoseconds until nobody waits for the answer any more; 0: not known
 	Sender      abi.Ref
 	Correlation uint64
-	SenderPath  string // as far as it is known
-	Headers     []byte // encoded; empty: none
-	Payload     []byte // encoded; empty: none
+	Via         abi.Ref // who has forwarded it; 0: nobody
+	SenderPath  string  // as far as it is known
+	Below       string  // for this child of the receiver, or of Root the actor with this path, from the root without '/'; empty: for the receiver
+	Headers     []byte  // encoded; empty: none
+	Payload     []byte  // encoded; empty: none
 }
 
 // Bounds of a frame's parts, in bytes.
@@ -52,16 +56,16 @@ const (
 
 // Fits reports whether a message is within the bounds.
 func (m *Message) Fits() bool {
-	return len(m.SenderPath) <= MaxPath && len(m.Headers) <= MaxHeaders && len(m.Payload) <= MaxPayload
+	return len(m.SenderPath) <= MaxPath && len(m.Below) <= MaxPath && len(m.Headers) <= MaxHeaders && len(m.Payload) <= MaxPayload
 }
 
 // AppendMessage appends the frame of a message that fits.
 func AppendMessage(dst []byte, m *Message) []byte {
-	dst = append(dst, frameMessage, byte(m.Kind), byte(m.Marks))
-	for _, n := range [...]uint64{m.Left, uint64(m.Sender), m.Correlation, uint64(len(m.SenderPath)), uint64(len(m.Headers))} {
+	dst = append(dst, frameMessage, byte(m.Kind))
+	for _, n := range [...]uint64{uint64(m.Marks), m.Left, uint64(m.Sender), m.Correlation, uint64(m.Via), uint64(len(m.SenderPath)), uint64(len(m.Below)), uint64(len(m.Headers))} {
 		dst = binary.AppendUvarint(dst, n)
 	}
-	dst = append(dst, m.SenderPath...)
+	dst = append(append(dst, m.SenderPath...), m.Below...)
 	dst = append(dst, m.Headers...)
 	return append(dst, m.Payload...)
 }
@@ -91,23 +95,25 @@ func Decode(frame []byte) (*Message, *signal.Signal, error) {
 }
 
 func decodeMessage(b []byte) (*Message, bool) {
-	if len(b) < 2 {
+	if len(b) < 1 {
 		return nil, false
 	}
-	m := &Message{Kind: abi.Kind(b[0]), Marks: Marks(b[1])}
-	rest := b[2:]
-	var path, headers uint64
-	for _, into := range []*uint64{&m.Left, (*uint64)(&m.Sender), &m.Correlation, &path, &headers} {
+	m := &Message{Kind: abi.Kind(b[0])}
+	rest := b[1:]
+	var marks, path, below, headers uint64
+	for _, into := range [...]*uint64{&marks, &m.Left, (*uint64)(&m.Sender), &m.Correlation, (*uint64)(&m.Via), &path, &below, &headers} {
 		v, n := binary.Uvarint(rest)
 		if n <= 0 || n > 1 && rest[n-1] == 0 { // a longer encoding of the same number
 			return nil, false
 		}
 		*into, rest = v, rest[n:]
 	}
-	if path > MaxPath || headers > MaxHeaders || path+headers > uint64(len(rest)) {
+	if marks > allMarks || path > MaxPath || below > MaxPath || headers > MaxHeaders || path+below+headers > uint64(len(rest)) {
 		return nil, false
 	}
+	m.Marks = Marks(marks)
 	m.SenderPath, rest = string(rest[:path]), rest[path:]
+	m.Below, rest = string(rest[:below]), rest[below:]
 	m.Headers, m.Payload = rest[:headers:headers], rest[headers:]
 	return m, m.whole()
 }
@@ -120,17 +126,17 @@ func (m *Message) whole() bool {
 			return false
 		}
 	case abi.KindReply, abi.KindReplyError:
-		if m.Marks&control != 0 {
+		if m.Marks&(control|Bound) != 0 {
 			return false
 		}
 	default:
 		return false
 	}
-	if m.Marks&ForGood != 0 && m.Marks&Poison == 0 || m.Left > 1<<62 || len(m.Payload) > MaxPayload || m.SenderPath != text(m.SenderPath) {
+	if m.Marks&ForGood != 0 && m.Marks&Poison == 0 || m.Left > 1<<62 || len(m.Payload) > MaxPayload || m.SenderPath != text(m.SenderPath) || m.Below != text(m.Below) {
 		return false
 	}
 	if m.Marks&control != 0 {
-		return len(m.Payload) == 0 && len(m.Headers) == 0
+		return len(m.Payload) == 0 && (m.Marks&Identify != 0 && wholeHeaders(m.Headers) || len(m.Headers) == 0)
 	}
 	return wholeHeaders(m.Headers) && abi.Valid(m.Payload) == nil
 }

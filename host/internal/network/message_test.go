@@ -19,6 +19,8 @@ var messages = []Message{
 	{Kind: abi.KindReplyError, Sender: 3, Correlation: 1, Payload: []byte{0x61, 'x'}},
 	{Kind: abi.KindMessage, Marks: Poison | ForGood},
 	{Kind: abi.KindMessage, Marks: Identify, Sender: 4, Correlation: 1},
+	{Kind: abi.KindMessage, Marks: Identify, Sender: 4, Correlation: 1, Below: "user/a", Headers: headers},
+	{Kind: abi.KindMessage, Marks: Bound, Sender: 4, Correlation: 1, Via: 5, Below: "k~20", Payload: []byte{1}},
 }
 
 func TestEachFrameComesBackAsItWas(t *testing.T) {
@@ -56,6 +58,8 @@ func TestWhatNoHostSendsIsRefused(t *testing.T) {
 		"headers that are a number":  {Kind: abi.KindMessage, Headers: []byte{1}, Payload: []byte{1}},
 		"headers of numbers":         {Kind: abi.KindMessage, Headers: []byte{0xa1, 1, 1}, Payload: []byte{1}},
 		"headers and more":           {Kind: abi.KindMessage, Headers: append(bytes.Clone(headers), 1), Payload: []byte{1}},
+		"an unknown mark":            {Kind: abi.KindMessage, Marks: allMarks + 1, Payload: []byte{1}},
+		"a child that is no text":    {Kind: abi.KindMessage, Below: "\n", Payload: []byte{1}},
 		"too much time":              {Kind: abi.KindMessage, Left: 1 << 63, Payload: []byte{1}},
 		"a path that is no text":     {Kind: abi.KindMessage, SenderPath: "\xff", Payload: []byte{1}},
 	} {
@@ -65,7 +69,7 @@ func TestWhatNoHostSendsIsRefused(t *testing.T) {
 	}
 	for name, b := range map[string][]byte{
 		"nothing": nil, "no frame": {3}, "a message without an end": {1, byte(abi.KindMessage)},
-		"a path beyond the end": {1, byte(abi.KindMessage), 0, 0, 0, 0, 9, 0, 1}, "a padded number": {1, byte(abi.KindMessage), 0, 0x80, 0, 0, 0, 0, 0, 1},
+		"a path beyond the end": {1, byte(abi.KindMessage), 0, 0, 0, 0, 0, 9, 0, 0, 1}, "a padded number": {1, byte(abi.KindMessage), 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 1},
 		"no signal": {2, 0},
 	} {
 		if _, _, err := Decode(b); !errors.Is(err, ErrMalformed) {

@@ -12,8 +12,9 @@ import (
 // nodes lose each other, not at all. Nodes trust each other. Carry is called by many goroutines at once, by workers too:
 // it must not block, nor call Arrive.
 type Carrier interface {
-	// Carry takes a frame to the node of a ref. An error says that it is not taken: nobody is known to have the ref. The
-	// frame belongs to the carrier then.
+	// Carry takes a frame to the node of a ref. The frame belongs to the carrier then. An error says that it is not taken,
+	// and is what the sender gets if it wraps one of host's: host.ErrNodeLost, host.ErrMailboxFull. Any other is
+	// host.ErrUnknown.
 	Carry(to abi.Ref, frame []byte) error
 }
 
@@ -26,6 +27,9 @@ type Port interface {
 	// more is no error. It may be called by any goroutine.
 	Arrive(to abi.Ref, frame []byte) error
 }
+
+// Root is the receiver on a node that takes what is addressed by a path: see Message.Below.
+func Root(node uint16) abi.Ref { return abi.Ref(node) << 54 }
 
 // ErrMalformed says that a frame is none.
 var ErrMalformed = errors.New("network: malformed frame")

@@ -18,10 +18,11 @@ const (
 	Abandoned                  // the ask that the receiver observes is over
 	Stop                       // stop after the current turn: Reason
 	Kill                       // stop, and end the current turn now: Reason
+	Strayed                    // the receiver has named From, which is a ref of nobody: a guess
 	kinds
 )
 
-var names = [kinds]string{"", "watch", "unwatch", "terminated", "unanswered", "delegate", "observe", "abandoned", "stop", "kill"}
+var names = [kinds]string{"", "watch", "unwatch", "terminated", "unanswered", "delegate", "observe", "abandoned", "stop", "kill", "strayed"}
 
 // String is the kind's name.
 func (k Kind) String() string {
@@ -54,6 +55,9 @@ func (s *Signal) Text() string {
 }
 
 // Code says which error a signal stands for, so that it is the same error on another node. The meaning of codes below
+// NodeLost is the code of what is lost with its node. No host sends it: each finds out for itself.
+const NodeLost Code = 12
+
 // Failed is the host's.
 type Code uint8
 

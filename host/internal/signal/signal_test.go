@@ -22,6 +22,7 @@ var each = []Signal{
 	{Kind: Abandoned},
 	{Kind: Stop, Reason: "idle"},
 	{Kind: Kill},
+	{Kind: Strayed, From: 7},
 }
 
 func TestEachSignalComesBackAsItWas(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/ref"
 )
 
 // happening is an event on its way to subscribers.
@@ -44,8 +45,8 @@ func newHappening(e *host.Event, class int, system string) *happening {
 // pathOf is a path that can be told, without the name of the system: of an actor, or where one could be. A guest
 // can write anything into the path of a message that is not delivered.
 func pathOf(path, system string) string {
-	if rest, ok := strings.CutPrefix(path, "wasm://"+system); ok {
-		path = rest
+	if rest, ok := strings.CutPrefix(path, ref.Scheme+system); ok && rest != "" && (rest[0] == '/' || rest[0] == '@') {
+		path = ref.Of(0, path).Path()
 	}
 	if len(path) > longestPath || !strings.HasPrefix(path, "/") || path == "/temp" || !utf8.ValidString(path) {
 		return ""
