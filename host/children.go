@@ -155,7 +155,7 @@ func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, 
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
 	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, timedNext: uint64(uid) % timedEvery}
-	a.props.limits = p.limits.WithDefaults()
+	a.props.limits.SetDefaults()
 	a.props.bindMessage()
 	if parent == nil {
 		a.path = s.root + "/" + name

@@ -19,17 +19,8 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	if scr.trace.On {
 		scr.trace.MarkEffects(scr.effects)
 	}
-	if failed {
-		for i := len(scr.changes) - 1; i >= 0; i-- {
-			a.revoke(scr, &scr.changes[i])
-		}
-	}
-	// Children start before anything else that the turn has led to: an actor that starts one for each that it stops would
-	// run on with its newest child, and the stopped ones would pile up until its slice ends.
-	for i := range scr.changes {
-		if x := &scr.changes[i]; x.kind == childReserved && !failed {
-			a.launch(scr, x.child)
-		}
+	if len(scr.changes) > 0 {
+		a.leaveChanges(scr, failed)
 	}
 	for i := range scr.effects {
 		e := &scr.effects[i]
@@ -44,8 +35,28 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	}
 	scr.effects = scr.effects[:0]
 	if len(scr.changes) > 0 {
-		clear(scr.changes)
+		for i := range scr.changes {
+			x := &scr.changes[i] // few as a rule: clear takes longer
+			*x = change{}
+		}
 		scr.changes = scr.changes[:0]
+	}
+}
+
+// leaveChanges is what comes before anything else that the turn has led to: children start, or everything is undone.
+// An actor that starts one child for each that it stops would otherwise run on with its newest child, and the stopped ones
+// would pile up until its slice ends.
+func (a *actor) leaveChanges(scr *scratch, failed bool) {
+	if failed {
+		for i := len(scr.changes) - 1; i >= 0; i-- {
+			a.revoke(scr, &scr.changes[i])
+		}
+		return
+	}
+	for i := range scr.changes {
+		if x := &scr.changes[i]; x.kind == childReserved {
+			a.launch(scr, x.child)
+		}
 	}
 }
 
@@ -330,7 +341,11 @@ func (c *Context) Spawn(name string, p Props) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	c.stage(change{kind: childReserved, child: child})
+	if x := c.stageRoom(); x != nil {
+		x.kind, x.child = childReserved, child
+	} else {
+		c.actor.launch(nil, child)
+	}
 	return child.ref(), nil
 }
 

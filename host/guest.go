@@ -283,7 +283,7 @@ func (g *guest) GuestLog(level int, text []byte) {
 
 // freeBatch empties the worker's batch.
 func (s *scratch) freeBatch() {
-	for i := range s.batch { // few as a rule: clear takes longer
+	for i := len(s.batch) - 1; i >= 0; i-- { // few as a rule: clear takes longer, and so does a loop that the compiler takes for one
 		s.batch[i] = nil
 	}
 	s.batch = s.batch[:0]

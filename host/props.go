@@ -141,7 +141,7 @@ func (p Props) WithError(err error) Props {
 func (p Props) Check() error { return p.check() }
 
 // check reports why p cannot become an actor.
-func (p Props) check() error {
+func (p *Props) check() error {
 	switch {
 	case p.make == nil:
 		return fmt.Errorf("%w: they have neither an image nor a factory", ErrBadProps)

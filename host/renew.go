@@ -144,7 +144,8 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	if p.args != nil {
 		args, _ = Encode(p.args) // which usable has tried
 	}
-	l := p.limits.WithDefaults()
+	l := p.limits
+	l.SetDefaults()
 	old := a.props.limits
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
 	a.props.args, a.props.limits, a.props.children = p.args, l, p.children

@@ -37,22 +37,32 @@ const (
 
 // stage notes a change of the turn that runs; outside of one it happens at once.
 func (c *Context) stage(x change) {
-	a, scr := c.actor, c.scr
-	if scr == nil {
-		a.confirm(nil, &x)
-		return
+	if to := c.stageRoom(); to != nil {
+		*to = x
+	} else {
+		c.actor.confirm(nil, &x)
 	}
-	scr.effects = append(scr.effects, effect{Kind: turn.Own, To: abi.Ref(len(scr.changes))})
-	scr.changes = append(scr.changes, x)
+}
+
+// stageRoom is where the next change of the turn that runs is noted: an empty one. It is nil outside of a turn.
+func (c *Context) stageRoom() *change {
+	scr := c.scr
+	if scr == nil {
+		return nil
+	}
+	n := len(scr.changes)
+	scr.effects = append(scr.effects, effect{Kind: turn.Own, To: abi.Ref(n)})
+	if n < cap(scr.changes) {
+		scr.changes = scr.changes[:n+1] // leaveTurn has cleared it
+	} else {
+		scr.changes = append(scr.changes, change{})
+	}
+	return &scr.changes[n]
 }
 
 // confirm makes a change effective.
 func (a *actor) confirm(scr *scratch, x *change) {
 	switch x.kind {
-	case childReserved:
-		if scr == nil { // outside of a turn; leaveTurn has started the others
-			a.launch(nil, x.child)
-		}
 	case watchEntered:
 		if !a.sys.signal(scr, x.ref, signal.Signal{Kind: signal.Watch, From: a.uid}) {
 			a.strayed(scr, x.ref)

@@ -46,7 +46,8 @@ const (
 	DefaultHeld         = 64 << 20
 )
 
-func (l Limits) WithDefaults() Limits {
+// SetDefaults sets what is zero to its default.
+func (l *Limits) SetDefaults() {
 	set := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d
@@ -71,7 +72,6 @@ func (l Limits) WithDefaults() Limits {
 	if l.Outbox == 0 {
 		l.Outbox = DefaultOutbox
 	}
-	return l
 }
 
 // Capabilities are what a guest may do in addition to answering and sending to actors whose refs it has. The zero value

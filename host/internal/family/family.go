@@ -140,8 +140,8 @@ func (f *Family[C]) Len() int {
 // a member until its parent has heard of that: see Remove.
 func (f *Family[C]) Release(m *Member[C]) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.release(m)
+	f.mu.Unlock()
 }
 
 func (f *Family[C]) release(m *Member[C]) {
@@ -155,22 +155,23 @@ func (f *Family[C]) release(m *Member[C]) {
 // are left.
 func (f *Family[C]) Remove(m *Member[C]) (was bool, left int) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !m.place.Listed() {
-		return false, f.members
+	if was = m.place.Listed(); was {
+		f.release(m)
+		f.order.Remove(&m.place)
+		f.members--
 	}
-	f.release(m)
-	f.order.Remove(&m.place)
-	f.members--
-	return true, f.members
+	left = f.members
+	f.mu.Unlock()
+	return was, left
 }
 
 // Close refuses further children and returns how many there are.
 func (f *Family[C]) Close() (left int) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.closed = true
-	return f.members
+	left = f.members
+	f.mu.Unlock()
+	return left
 }
 
 // Counters are how many names the family has made up, and how many refs the host has taken.

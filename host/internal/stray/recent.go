@@ -24,7 +24,6 @@ func (r *Recents) Add(ref abi.Ref, path string) {
 		path = ""
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if len(r.now) >= MostRecent {
 		r.old, r.now = r.now, nil
 	}
@@ -32,6 +31,7 @@ func (r *Recents) Add(ref abi.Ref, path string) {
 		r.now = map[abi.Ref]string{}
 	}
 	r.now[ref] = path
+	r.mu.Unlock()
 }
 
 // Find is the path of a recently used ref, "" if it is not known; false if the ref was not used recently.
