@@ -20,7 +20,7 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 		scr.trace.MarkEffects(scr.effects)
 	}
 	if len(scr.changes) > 0 {
-		a.leaveChanges(scr, failed)
+		leaveChanges(a, scr, failed)
 	}
 	for i := range scr.effects {
 		e := &scr.effects[i]
@@ -35,9 +35,8 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 	}
 	scr.effects = scr.effects[:0]
 	if len(scr.changes) > 0 {
-		for i := range scr.changes {
-			x := &scr.changes[i] // few as a rule: clear takes longer
-			*x = change{}
+		for i := len(scr.changes) - 1; i >= 0; i-- { // few as a rule: clear takes longer
+			scr.changes[i] = change{}
 		}
 		scr.changes = scr.changes[:0]
 	}
@@ -46,15 +45,12 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 // leaveChanges is what comes before anything else that the turn has led to: children start, or everything is undone.
 // An actor that starts one child for each that it stops would otherwise run on with its newest child, and the stopped ones
 // would pile up until its slice ends.
-func (a *actor) leaveChanges(scr *scratch, failed bool) {
-	if failed {
-		for i := len(scr.changes) - 1; i >= 0; i-- {
-			a.revoke(scr, &scr.changes[i])
-		}
-		return
+func leaveChanges(a *actor, scr *scratch, failed bool) {
+	for i := len(scr.changes) - 1; i >= 0 && failed; i-- {
+		a.revoke(scr, &scr.changes[i])
 	}
 	for i := range scr.changes {
-		if x := &scr.changes[i]; x.kind == childReserved {
+		if x := &scr.changes[i]; x.kind == childReserved && !failed {
 			a.launch(scr, x.child)
 		}
 	}
@@ -341,10 +337,11 @@ func (c *Context) Spawn(name string, p Props) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	if x := c.stageRoom(); x != nil {
-		x.kind, x.child = childReserved, child
-	} else {
+	if c.scr == nil {
 		c.actor.launch(nil, child)
+	} else {
+		x := c.scr.change()
+		x.kind, x.child = childReserved, child
 	}
 	return child.ref(), nil
 }

@@ -12,7 +12,9 @@ import (
 // before and between them.
 func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
-	a.handleSystem(scr)
+	if a.sysq.Cut.Load() || a.sysq.Waiting() {
+		a.handleSystem(scr)
+	}
 	if a.doomed() != nil {
 		a.tally.Turns.Store(a.turns)
 		return a.sysq.Waiting()

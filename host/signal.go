@@ -206,6 +206,7 @@ func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
 	a.wake(scr)
 	if a.turn != nil && a.running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
 		a.turn.endBatch()
+		a.sysq.Cut.Store(true) // afterwards: goOn must not come in between
 	}
 	if m.Kind.Urgent() {
 		a.disp.Hurry(&a.task)

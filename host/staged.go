@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -37,27 +38,19 @@ const (
 
 // stage notes a change of the turn that runs; outside of one it happens at once.
 func (c *Context) stage(x change) {
-	if to := c.stageRoom(); to != nil {
-		*to = x
-	} else {
+	if c.scr == nil {
 		c.actor.confirm(nil, &x)
+	} else {
+		*c.scr.change() = x
 	}
 }
 
-// stageRoom is where the next change of the turn that runs is noted: an empty one. It is nil outside of a turn.
-func (c *Context) stageRoom() *change {
-	scr := c.scr
-	if scr == nil {
-		return nil
-	}
-	n := len(scr.changes)
-	scr.effects = append(scr.effects, effect{Kind: turn.Own, To: abi.Ref(n)})
-	if n < cap(scr.changes) {
-		scr.changes = scr.changes[:n+1] // leaveTurn has cleared it
-	} else {
-		scr.changes = append(scr.changes, change{})
-	}
-	return &scr.changes[n]
+// change is where the next change of the turn is noted: an empty one.
+func (s *scratch) change() *change {
+	n := len(s.changes)
+	s.effects = append(s.effects, effect{Kind: turn.Own, To: abi.Ref(n)})
+	s.changes = slices.Grow(s.changes, 1)[:n+1] // leaveTurn clears what it leaves behind
+	return &s.changes[n]
 }
 
 // confirm makes a change effective.

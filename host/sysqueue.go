@@ -10,7 +10,7 @@ import (
 
 // handleSystem handles all system messages, including those that arrive meanwhile.
 func (a *actor) handleSystem(scr *scratch) {
-	if a.turn != nil {
+	if a.sysq.Cut.Load() && a.sysq.Cut.CompareAndSwap(true, false) {
 		a.turn.goOn() // what comes from now on is seen, or ends the batch
 	}
 	for a.sysq.Waiting() && !a.isHeld() {

@@ -16,7 +16,12 @@ import (
 func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
 	g.run(scr, x, now)
 	g.ahead = g.spawned
-	done, parts, f := g.read(scr, x, 0)
+	parts := false
+	if scr.readSend(x) {
+		done = 1
+	} else {
+		done, parts, f = g.read(scr, x, 0)
+	}
 	if parts || f != nil || scr.res.Failure != nil {
 		done, f = g.seal(scr, x, done, parts, f)
 	}
@@ -131,11 +136,14 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 		if a.sys.looks.Load()&(lookTap|lookFlow) != 0 {
 			a.observe(scr, base, n, now)
 		}
+		from := 0
 		for i := range n {
 			e := scr.batch[base+i]
 			a.begins(scr, e)
 			g.forwards = 0
-			cmds := scr.turn(i)
+			to := scr.ends[i]
+			cmds := scr.cmds[from:to]
+			from = to
 			if a.sys.cfg.tracer != nil {
 				scr.trace.EnterTurn(e.Headers)
 				scr.trace.MarkCommands(cmds)
@@ -185,11 +193,14 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 	if scr.res.Fuel > longTurn || f != nil {
 		scr.same = 0
 	}
-	for i, e := range scr.batch[:min(done, len(scr.batch))] {
+	for i := 0; i < done && i < len(scr.batch); i++ {
+		e := scr.batch[i]
 		if e.Value != nil {
 			a.noteTaken(e)
 		}
-		if g.states == nil || !g.states.remember(logged{env: e, now: now, turn: a.turns - uint64(done-i), behind: i > 0}) {
+		if s := g.states; s == nil {
+			scr.cache.Free(e)
+		} else if !s.remember(logged{env: e, now: now, turn: a.turns - uint64(done-i), behind: i > 0}) {
 			scr.cache.Free(e)
 		}
 	}

@@ -132,23 +132,24 @@ type lastCaller struct {
 	lent  bool // in use by a call under way
 }
 
-// take returns a function that enters x, for x alone until giveBack.
+// take returns a function from the stock that enters x, for x alone until giveBack.
 func (s *callers) take(x *Instance) *caller {
-	var c *caller
-	if in := x.in; in != nil && in.last.from == s && in.last.entry == in && !in.last.lent {
-		c = in.last.it
-		in.last.lent = true
-	} else if c, _ = s.stock.Get().(*caller); c == nil {
+	c, _ := s.stock.Get().(*caller)
+	if c == nil {
 		f := x.module.ExportedFunction(rewrite.ExportEnter)
 		x.entered = objectOf(f)
 		return &caller{f, x.entered}
-	} else {
-		x.entered = c.object
 	}
+	x.entered = c.object
+	s.aim(c, x)
+	return c
+}
+
+// aim makes a function enter x.
+func (s *callers) aim(c *caller, x *Instance) {
 	if at := (*unsafe.Pointer)(unsafe.Add(c.object, s.layout.parent)); *at != x.engine {
 		*at = x.engine
 	}
-	return c
 }
 
 // stackLen is the size of the function's call stack, in bytes.

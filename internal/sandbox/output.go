@@ -181,7 +181,7 @@ func (x *Instance) write(partial *[]byte, level int, p []byte) {
 			line, rest, whole = p[:room], p[room:], true // a line that is too long is split
 		}
 		if !whole {
-			*partial = append(*partial, line...)
+			*partial, x.used = append(*partial, line...), true
 			return
 		}
 		if len(*partial) > 0 {

@@ -21,6 +21,7 @@ type reader struct {
 	strict bool   // nothing may follow the last turn
 	failed bool   // this turn has failed by a command
 	marked bool   // turns end with markers
+	plain  bool   // the turn that was read last has sent to refs and done nothing else
 	cost   uint64 // of this turn's commands
 	from   int    // where this turn begins in data
 	err    error
@@ -146,7 +147,7 @@ func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok
 	if turn >= r.turns || r.err != nil {
 		return turn, dst, false, r.err
 	}
-	r.from, r.cost = r.at, 0
+	r.from, r.cost, r.plain = r.at, 0, true
 	for {
 		n := len(dst)
 		if n == cap(dst) {
@@ -164,6 +165,7 @@ func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok
 			r.cost += CostSend + uint64(k)/costByte
 			continue
 		} else {
+			r.plain = false
 			what, err = r.step(&dst[n])
 		}
 		switch what {
@@ -184,6 +186,26 @@ func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok
 		}
 	}
 }
+
+// OneSend is the first call of NextTurn after a Run without a failure, for the usual result: a single turn with a single
+// command, which is a send to a ref without headers. False: nothing is read.
+func (x *Instance) OneSend(c *abi.Command) bool {
+	r := &x.reader
+	if r.turns != 1 || !r.marked || !r.strict {
+		return false
+	}
+	n := decodeUsual(c, r.data)
+	cost := CostSend + uint64(n)/costByte
+	if n == 0 || n+1 != len(r.data) || r.data[n] != headNull || cost >= x.work.cheap {
+		return false
+	}
+	r.at, r.turn, r.cost, r.plain = n+1, 1, cost, true
+	x.payAhead(0, cost) // it is cheap
+	return true
+}
+
+// Plain reports whether the turn that NextTurn has returned last has only sent to refs, without headers.
+func (x *Instance) Plain() bool { return x.reader.plain }
 
 // Reread goes back to the first turn of the last Run, for whoever has looked at all turns before it
 // carries them out. What is read again is not paid again.

@@ -78,7 +78,11 @@ func (x *Instance) Run(in *Entry, out *Result) {
 	}
 	x.begin(in)
 	x.work.open(in)
-	x.sample()
+	if x.unseen > 0 && uint64(x.last) <= min(x.grain, firstGrant)/2 { // as sample has it, for nearly all
+		x.unseen--
+	} else {
+		x.sample()
+	}
 	most := n
 	if in.Most != 0 {
 		most = min(n, in.Most)
@@ -90,7 +94,9 @@ func (x *Instance) Run(in *Entry, out *Result) {
 			x.failLate(n, broken, out)
 		}
 	}
-	x.lookAtEnd(out)
+	if x.looked != 0 || x.sparse() {
+		x.lookAtEnd(out)
+	}
 	fuel := out.Fuel
 	if out.Failure != nil {
 		fuel += out.Failure.Fuel
@@ -100,7 +106,9 @@ func (x *Instance) Run(in *Entry, out *Result) {
 	if in.stacked != 0 {
 		x.dropStack()
 	}
-	x.finishLines()
+	if x.output.used {
+		x.finishLines()
+	}
 	x.end()
 }
 

@@ -270,6 +270,62 @@ func TestReaderRules(t *testing.T) {
 	}
 }
 
+// TestOneSend: what OneSend takes is what NextTurn would read and charge, and it takes nothing else.
+func TestOneSend(t *testing.T) {
+	to := abi.Ref(7 << 40)
+	send := string(abi.AppendSend(nil, to, "", 0, 0, nil, []byte("hello")))
+	path := string(abi.AppendSend(nil, 0, "/user/a", 0, 0, nil, nil))
+	for _, c := range []struct {
+		name   string
+		data   string
+		turns  int
+		marked bool
+		strict bool
+		cheap  uint64
+		one    bool
+		plain  bool // the first turn, as NextTurn reads it
+	}{
+		{"a send", send + "\xf6", 1, true, true, workLook, true, true},
+		{"an answer", string(abi.AppendSend(nil, to, "", 1<<40, abi.FlagReply, nil, nil)) + "\xf6", 1, true, true, workLook, true, true},
+		{"two", send + send + "\xf6", 1, true, true, workLook, false, true},
+		{"none", "\xf6", 1, true, true, workLook, false, true},
+		{"to a path", path + "\xf6", 1, true, true, workLook, false, false},
+		{"and a stash", send + "\x81\x0a\xf6", 1, true, true, workLook, false, false},
+		{"two turns", send + "\xf6" + send + "\xf6", 2, true, true, workLook, false, true},
+		{"a failed turn behind it", send + "\xf6" + send, 1, true, false, workLook, false, true},
+		{"no marker", send, 1, true, true, workLook, false, false},
+		{"more behind the marker", send + "\xf6\xf6", 1, true, true, workLook, false, true},
+		{"without markers", send, 1, false, true, workLook, false, false},
+		{"no turn", send + "\xf6", 0, true, true, workLook, false, false},
+		{"it cannot pay", send + "\xf6", 1, true, true, CostSend, false, true},
+	} {
+		x := &Instance{image: &Image{}}
+		x.work.cheap = c.cheap
+		x.reader = reader{data: []byte(c.data), turns: c.turns, begun: c.turns, marked: c.marked, strict: c.strict}
+		fresh := x.reader
+		var got abi.Command
+		one := x.OneSend(&got)
+		if one != c.one {
+			t.Errorf("%s: %v", c.name, one)
+		}
+		after, paid := x.reader, x.work
+		x.reader, x.work = fresh, work{cheap: c.cheap}
+		n, cmds, ok, err := x.NextTurn(nil)
+		if x.Plain() != c.plain {
+			t.Errorf("%s: plain is %v", c.name, x.Plain())
+		}
+		if !one {
+			if after.at != 0 || after.turn != 0 || paid.total != 0 {
+				t.Errorf("%s: something was read or paid", c.name)
+			}
+			continue
+		}
+		if n != 0 || !ok || err != nil || len(cmds) != 1 || !reflect.DeepEqual(cmds[0], got) || !reflect.DeepEqual(after, x.reader) || paid != x.work {
+			t.Errorf("%s: %+v %+v %+v, NextTurn has %+v %+v %+v", c.name, got, after, paid, cmds, x.reader, x.work)
+		}
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("\x86\x00\x07\x00\x00\xf6\x41\xf6\xf6"), 1, 1, true, true)
 	f.Add([]byte("\x82\x0c\x61x\xf6\x81\x0a"), 2, 2, true, false)
@@ -292,6 +348,11 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("turn %d of %d comes as %d", len(whole), turns, n)
 			}
 			whole = append(whole, cmds)
+		}
+		x.reader, x.work.cheap = fresh, workLook
+		var only abi.Command
+		if x.OneSend(&only) && (first != nil || len(whole) != 1 || len(whole[0]) != 1 || !reflect.DeepEqual(whole[0][0], only)) {
+			t.Fatalf("%+v alone, of %+v %v", only, whole, first)
 		}
 		if !marked {
 			return // then a missing end is not an error, and the two count alike only with it

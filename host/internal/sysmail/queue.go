@@ -15,8 +15,9 @@ type Queue struct {
 	spare  []Msg
 	closed bool
 	N      atomic.Int32
-	thinAt int    // how long it may become before it is thinned out; 0: firstThin
-	first  [1]Msg // room for the usual length
+	Cut    atomic.Bool // a batch was ended because of what waits, or has waited; the queue itself does not look at it
+	thinAt int32       // how long it may become before it is thinned out; 0: firstThin
+	first  [1]Msg      // room for the usual length
 }
 
 // Init gives the queue its initial room.
@@ -36,7 +37,7 @@ func (q *Queue) Push(m *Msg) bool {
 		q.Items, q.spare = q.spare, nil
 	}
 	q.Items = append(q.Items, *m)
-	if len(q.Items) >= max(q.thinAt, FirstThin) {
+	if len(q.Items) >= max(int(q.thinAt), FirstThin) {
 		q.Thin()
 	}
 	q.N.Store(int32(len(q.Items)))
@@ -107,5 +108,5 @@ func (q *Queue) Thin() {
 		}
 	}
 	clear(q.Items)
-	q.Items, q.thinAt = rest, 2*len(rest)
+	q.Items, q.thinAt = rest, int32(2*len(rest))
 }
