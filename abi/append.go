@@ -124,6 +124,11 @@ func AppendSaved(dst []byte, version uint64, state, own []byte) []byte {
 	return appendBytes(appendBytes(dst, state), own)
 }
 
+// AppendPersist appends a persist of an entry, see package persist.
+func AppendPersist(dst, entry []byte) []byte {
+	return appendBytes(appendOp(dst, OpPersist), entry)
+}
+
 // AppendEnd appends the end-of-turn marker.
 func AppendEnd(dst []byte) []byte { return append(dst, nullByte) }
 

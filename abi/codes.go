@@ -24,13 +24,14 @@ const (
 	KindPreRestart     Kind = 10
 	KindChildFailed    Kind = 11
 	KindSave           Kind = 12
+	KindRecover        Kind = 13
 
-	maxKind      = KindSave
+	maxKind      = KindRecover
 	reservedKind = 31 // up to here the numbers are kept for later
 )
 
 var kindNames = [...]string{"message", "start", "reply", "reply_error", "ask_timeout", "terminated", "timer",
-	"receive_timeout", "spawn_failed", "stop", "pre_restart", "child_failed", "save"}
+	"receive_timeout", "spawn_failed", "stop", "pre_restart", "child_failed", "save", "recover"}
 
 // String is the name that wasmactors.cddl uses.
 func (k Kind) String() string {
@@ -63,15 +64,16 @@ const (
 	OpResetBackoff   Op = 15
 	OpCancelAsk      Op = 16
 	OpSaved          Op = 17
+	OpPersist        Op = 18
 
-	maxOp      = OpSaved
+	maxOp      = OpPersist
 	reservedOp = 31 // up to here the numbers are kept for later
 
 	OpEnd Op = 255
 )
 
 var opNames = [...]string{"send", "forward", "ask", "spawn", "stop", "watch", "unwatch", "timer", "cancel",
-	"receive_timeout", "stash", "unstash", "fail", "unhandled", "decide", "reset_backoff", "cancel_ask", "saved"}
+	"receive_timeout", "stash", "unstash", "fail", "unhandled", "decide", "reset_backoff", "cancel_ask", "saved", "persist"}
 
 // String is the name that wasmactors.cddl uses.
 func (o Op) String() string {

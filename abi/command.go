@@ -17,7 +17,7 @@ type Command struct {
 	Type        []byte // the type is invalid, the spawn fails, not the turn
 	Reason      []byte // fail
 	Headers     []byte // send, ask: an encoded map, nil: none
-	Payload     []byte // send, ask, timer; spawn: the arguments; saved: the state
+	Payload     []byte // send, ask, timer; spawn: the arguments; saved: the state; persist: an entry, see package persist
 	Options     []byte // spawn: an encoded map, nil: none; saved: the same, what the SDK keeps besides
 }
 
@@ -33,7 +33,7 @@ func DecodeCommand(c *Command, src []byte) (n int, err error) {
 }
 
 // arity of each operation, the operation itself included.
-var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1, 2, 1, 2, 4}
+var arity = [...]uint64{6, 2, 6, 6, 2, 2, 2, 5, 2, 2, 1, 1, 2, 1, 2, 1, 2, 4, 2}
 
 func decodeCommand(c *Command, b []byte) (int, *Error) {
 	*c = Command{}
@@ -95,6 +95,8 @@ func decodeCommand(c *Command, b []byte) (int, *Error) {
 			return start, ErrRange
 		}
 		c.Directive = uint8(v)
+	case OpPersist:
+		c.Payload, at, err = readBytes(b, at)
 	case OpFail:
 		c.Reason, at, err = readString(b, at, majorText, MaxReason)
 	}

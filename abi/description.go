@@ -40,9 +40,12 @@ const FeatureMailboxes = "mailboxes"
 // the import fetch. See Envelope.Apart.
 const FeatureLarge = "large"
 
+// FeatureEvents says that the host keeps the events of actors, and feeds them back: OpPersist, KindRecover.
+const FeatureEvents = "events"
+
 // Features are the names that Needs may hold.
 func Features() []string {
-	return []string{FeatureAsks, FeatureIdentify, FeatureLarge, FeatureMailboxes}
+	return []string{FeatureAsks, FeatureEvents, FeatureIdentify, FeatureLarge, FeatureMailboxes}
 }
 
 // Lacks is the first of the features needed that this version does not have; "" if

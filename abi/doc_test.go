@@ -146,6 +146,8 @@ func appendCommand(dst []byte, c *Command) []byte {
 		return AppendCancelAsk(dst, c.Correlation)
 	case OpSaved:
 		return AppendSaved(dst, c.Key, c.Payload, c.Options)
+	case OpPersist:
+		return AppendPersist(dst, c.Payload)
 	}
 	return AppendEnd(dst)
 }

@@ -16,6 +16,9 @@ import (
 // boxHost is an actor as its mailbox sees it.
 type boxHost struct{ a *actor }
 
+// Self is the ref and the path of the actor, for mailboxes of package host/persist.
+func (h boxHost) Self() (abi.Ref, string) { return h.a.uid, h.a.path }
+
 // Dropped implements MailboxHost.
 func (h boxHost) Dropped(e *Envelope, why DeadReason) {
 	err := ErrDropped

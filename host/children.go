@@ -207,12 +207,12 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.behaviour = p.make(a)
 	a.turn, _ = a.behaviour.(interruptible)
 	switch {
-	case s.cfg.commit == nil || s.durable != nil && !a.durable && s.repeats.Load() == nil:
+	case s.cfg.commit == nil || s.durable != nil && !a.durable && !p.events && s.repeats.Load() == nil:
 		a.task.Init(a)
 	default:
 		a.task.Init(recorded{a})
 	}
-	if s.durable != nil && a.durable && parent != nil {
+	if s.durable != nil && (a.durable || p.events) && parent != nil {
 		a.looks = uint8(lookCommit)
 	}
 	if err := a.dispatched(); err != nil {

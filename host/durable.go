@@ -35,6 +35,10 @@ func (c Config) WithStore(r record.Recorder) Config {
 // the usual mailbox, below /user or below a durable actor, in a system with a store ([Config.WithStore]).
 func (p Props) WithDurable() Props { p.durable = true; return p }
 
+// WithEvents has the system's recorder told of the actor's turns, and of nothing else: what it keeps of them, and feeds back
+// at the next start, is its own affair. It is for package host/persist.
+func (p Props) WithEvents() Props { p.events = true; return p }
+
 // mostLives bounds the names whose lives are counted. Actors of further ones get refs that do not follow from the name.
 const mostLives = 1 << 16
 
@@ -205,13 +209,15 @@ func beginAnew(a *actor) {
 // isDurable reports whether a recorder is told of an actor that is being made.
 func isDurable(s *System, parent *actor, p *Props) (bool, error) {
 	if s.cfg.recorder == nil || parent == nil || s.durable == nil {
-		if p.durable {
+		if p.durable || p.events {
 			return false, fmt.Errorf("%w: a durable actor needs a store, see Config.WithStore", ErrBadProps)
 		}
 		return s.cfg.recorder != nil, nil
 	}
 	below := parent.parent != nil && parent.durable
 	switch {
+	case p.events && (p.durable || below):
+		return false, fmt.Errorf("%w: an actor that keeps events cannot be durable, or below an actor that is", ErrBadProps)
 	case !below && !p.durable:
 		return false, nil
 	case !below && parent != s.user:

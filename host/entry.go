@@ -100,6 +100,9 @@ type speaker guest
 // Self implements turn.Speaker.
 func (g *speaker) Self() abi.Ref { return g.actor.uid }
 
+// Persists implements turn.Speaker.
+func (g *speaker) Persists() bool { return g.actor.props.events }
+
 // NextChild implements turn.Speaker.
 func (g *speaker) NextChild() abi.Ref {
 	ref := abi.ChildRef((*guest)(g).childKey(), g.actor.uid.Node(), g.ahead)

@@ -65,6 +65,7 @@ type Props struct {
 	significant bool
 	crashed     CrashedMessage
 	durable     bool    // see WithDurable
+	events      bool    // see WithEvents
 	keeps       bool    // see WithKeeping
 	spawned     bool    // by a guest, with these options as far as they are kept
 	options     *[]byte // these, for a checkpoint; nil: none, or not kept

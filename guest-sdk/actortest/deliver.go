@@ -93,6 +93,7 @@ func (a *Actor) run(e abi.Envelope) *Turn {
 		a.failure = failure
 		return turn
 	}
+	a.keep(turn)
 	last := e.Kind == abi.KindStop || e.Kind == abi.KindPreRestart
 	if a.world != nil {
 		a.world.took(a, turn, cmds, last)
@@ -189,6 +190,10 @@ func (u *Turn) take(a *Actor, cmds []abi.Command) *abi.Failure {
 			u.CancelledAsks = append(u.CancelledAsks, c.Correlation)
 		case abi.OpResetBackoff:
 			u.BackoffReset = true
+		case abi.OpPersist:
+			if err := u.persist(a, c.Payload); err != nil {
+				return &abi.Failure{Kind: abi.FailureHost, Reason: "the turn could not be recorded: " + err.Error()}
+			}
 		case abi.OpUnhandled:
 			if u.question.Kind == abi.KindTerminated {
 				return &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled"}

@@ -38,6 +38,7 @@ type Actor struct {
 	asks    map[uint64]*due
 	receive *due
 	stash   []abi.Envelope
+	kept    kept
 
 	world *World // nil: the test is everyone else
 }
@@ -53,6 +54,7 @@ type config struct {
 
 	services []abi.Service // sorted by name
 	without  []string      // names
+	kept     kept          // what it has stored before
 }
 
 // Option changes how an actor is spawned.
@@ -152,7 +154,7 @@ func newActor(t testing.TB, typ string, c config) *Actor {
 		sum := hash(c.name)
 		c.ref = actor.Ref(binary.LittleEndian.Uint64(sum[:])>>10 | 1<<53) // not the tester
 	}
-	a := &Actor{t: t, config: c, now: c.at, timers: map[uint64]*due{}, asks: map[uint64]*due{}}
+	a := &Actor{t: t, config: c, now: c.at, timers: map[uint64]*due{}, asks: map[uint64]*due{}, kept: c.kept}
 	a.start = abi.Start{Type: typ, Path: "wasm://test/user/" + c.name + "#" + decimal(uint64(c.ref)), Self: c.ref, Parent: c.parent,
 		Args: encode(c.args), Key: c.key}
 	for _, s := range c.services {
@@ -171,7 +173,9 @@ func (a *Actor) begin() *Turn {
 	a.state = nil
 	seed := hash(a.config.name, a.config.seed, a.start.Incarnation+1)
 	copy(a.start.Seed[:], seed[:])
-	return a.run(abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &a.start)})
+	turn := a.run(abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &a.start)})
+	turn.Recovered = a.feed(turn)
+	return turn
 }
 
 // Restart makes a new actor, as a supervisor does after a failure, and returns
@@ -191,7 +195,7 @@ func (a *Actor) Restart() *Turn {
 	clear(a.timers)
 	clear(a.asks)
 	turn := a.begin()
-	if turn.Failure == nil {
+	if a.failure == nil {
 		a.unstash(turn)
 	}
 	return turn
@@ -212,6 +216,9 @@ func (a *Actor) Ended() bool { return a.ended }
 // Actor is the Go value that the factory has made for this incarnation.
 func (a *Actor) Actor() actor.Actor {
 	v, _ := bridge.Loop.Actor(a.state).(actor.Actor)
+	if x, is := v.(interface{ Unwrap() actor.Actor }); is {
+		return x.Unwrap()
+	}
 	return v
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/abi/persist"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 )
 
@@ -36,11 +37,17 @@ type Turn struct {
 	// Unstashed are the turns of the messages that this one has taken back from
 	// the stash; they have run already.
 	Unstashed []*Turn
+	// Persisted are the events that an actor of package persist has stored.
+	Persisted []persist.Event
+	// Recovered is the turn in which such an actor was fed what it has stored, after the turn of its start; nil for others.
+	Recovered *Turn
 	// Last is the turn of the actor's Stopped, if it has stopped itself.
 	Last *Turn
 
 	t        testing.TB
 	question abi.Envelope
+	entries  []persist.Entry
+	recovery *persist.Recovery
 }
 
 // Target is the actor that a turn has named: by ref, or by path if To is 0.

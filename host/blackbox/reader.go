@@ -185,7 +185,7 @@ func (r *reader) envelope(e *abi.Envelope) {
 	if len(e.Headers) == 0 {
 		e.Headers = nil
 	}
-	if r.err == nil && e.Kind > abi.KindChildFailed {
+	if r.err == nil && e.Kind > abi.KindRecover {
 		r.at = from
 		r.fail("a message of kind %d", kind)
 	}

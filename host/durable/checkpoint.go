@@ -307,6 +307,9 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	if err := s.write(at, p.to.Bytes(), p.n-1); err != nil {
 		return err
 	}
+	if err := s.settle(at); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(p.to.Len()), Actors: p.n - 1, Pause: pause}
 	s.mu.Unlock()

@@ -69,6 +69,11 @@ func decode(b []byte) (any, error) {
 			return v, nil
 		}
 		return no("a part of a checkpoint of %d bytes", len(b))
+	case tagEvents, tagIndexed:
+		if v, ok := decodeEvents(b); ok {
+			return v, nil
+		}
+		return no("a record of events of %d bytes", len(b))
 	case tagActor:
 		r := &record.Record{}
 		if err := decoder.Unmarshal(b[2:], r); err != nil {

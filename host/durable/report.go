@@ -121,9 +121,16 @@ func (a *Actor) add(r *record.Record, bytes int64) {
 // for a store without a system.
 func (s *Store) Forget(ctx context.Context, system, name string) error {
 	path := ref.Scheme + system + "/user/" + name
+	events, err := s.forgetEvents(ctx, name)
+	if err != nil {
+		return err
+	}
 	all, err := s.Actors()
 	if err != nil {
 		return err
+	}
+	if events && !slices.ContainsFunc(all, func(a Actor) bool { return a.Path == path }) {
+		return nil
 	}
 	if !slices.ContainsFunc(all, func(a Actor) bool { return a.Path == path }) {
 		return fmt.Errorf("the store has no actor /user/%s", name)

@@ -66,6 +66,10 @@ func (x *Starting) read() error {
 	var at []wal.Position             // of x.left
 	var g gathered
 	first := wal.Position(0)
+	events := replays{store: x.store}
+	if err := events.open(); err != nil {
+		return err
+	}
 	for r, err := range x.store.log.Read(0) {
 		if err != nil {
 			return err
@@ -78,6 +82,8 @@ func (x *Starting) read() error {
 			switch v := v.(type) {
 			case *record.Record:
 				x.left, at = append(x.left, *v), append(at, r.At)
+			case *happened, *indexed:
+				err = events.take(r.At, v)
 			case *forgotten:
 				gone[v.Path] = r.At
 			case *mark:
@@ -218,6 +224,7 @@ func (x *Starting) Abandon() {
 // fail stops the durable actors: nothing of what they do can be recorded.
 func (x *Starting) fail(error) {
 	port.Freeze(x.system)
+	x.stopEvents()
 	for name := range x.props {
 		if ref, err := x.system.Lookup("/user/" + name); err == nil {
 			x.system.Stop(ref)

@@ -14,7 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cockroachdb/pebble/vfs"
+
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/wal"
 )
@@ -59,6 +62,8 @@ type Options struct {
 	Clock host.Clock
 	// FS is where the log is, for tests; nil: the folder log of Dir.
 	FS wal.FS
+
+	index vfs.FS // where the index of events is, for tests
 }
 
 // Errors of a store; those of its log are from package wal.
@@ -108,6 +113,9 @@ type Store struct {
 	end     context.CancelFunc // of stop
 	kept    chan struct{}      // nobody makes checkpoints any more; nil: nobody has
 	writing sync.Mutex         // a checkpoint is being made
+
+	opening sync.Mutex
+	events  atomic.Pointer[persist.Journal] // nil: there are none
 }
 
 type waiting struct {
@@ -233,6 +241,12 @@ func (s *Store) Turn(t *record.Turn) {
 		t.Answer(ErrClosing)
 		return
 	}
+	if j := s.events.Load(); j != nil {
+		if x, ours, err := j.Prepare(t); ours {
+			s.turnOfEvents(j, t, &x, err)
+			return
+		}
+	}
 	s.mu.Lock()
 	err, full := s.err, false
 	if err == nil {
@@ -332,13 +346,22 @@ func (s *Store) Admit(bytes int) error {
 }
 
 // used is how many bytes the files have.
-func (s *Store) used() int64 { return s.log.Used() }
+func (s *Store) used() int64 {
+	n := s.log.Used()
+	if j := s.events.Load(); j != nil {
+		n += j.Used()
+	}
+	return n
+}
 
 // progress is told by the log how far it is durable.
 func (s *Store) progress(durable wal.Position, err error) {
 	if err != nil {
 		_ = s.fail(err)
 		return
+	}
+	if j := s.events.Load(); j != nil {
+		j.Durable(uint64(durable))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -424,6 +447,9 @@ func (s *Store) Close() error {
 		<-kept
 	}
 	err := s.log.Close()
+	if j := s.events.Load(); j != nil {
+		err = errors.Join(err, j.Close())
+	}
 	if own := s.Err(); own != nil {
 		return own
 	}

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -178,6 +179,11 @@ type run struct {
 
 // Self implements turn.Speaker.
 func (r *run) Self() abi.Ref { return r.self }
+
+// Persists implements turn.Speaker: whether the actor kept events is known from how it failed.
+func (r *run) Persists() bool {
+	return r.file.Failure.Kind != abi.FailureABIViolation || !strings.HasPrefix(r.file.Failure.Reason, "persist: ")
+}
 
 // NextChild implements turn.Speaker.
 func (r *run) NextChild() abi.Ref {

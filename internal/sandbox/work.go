@@ -37,7 +37,7 @@ const (
 var commandCosts = [...]uint16{
 	abi.OpSend: CostSend, abi.OpForward: CostSend, abi.OpAsk: CostAsk, abi.OpSpawn: CostSpawn, abi.OpStop: CostStop,
 	abi.OpWatch: CostWatch, abi.OpUnwatch: CostWatch, abi.OpTimer: CostTimer, abi.OpCancel: CostTimer, abi.OpReceiveTimeout: CostTimer,
-	abi.OpResetBackoff: CostStop, abi.OpCancelAsk: CostTimer,
+	abi.OpResetBackoff: CostStop, abi.OpCancelAsk: CostTimer, abi.OpPersist: CostTimer,
 }
 
 // costOf is what a command of n encoded bytes costs before it is carried out.

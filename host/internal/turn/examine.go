@@ -9,6 +9,8 @@ import (
 type Speaker interface {
 	// Self is its ref.
 	Self() abi.Ref
+	// Persists reports whether it keeps events.
+	Persists() bool
 	// NextChild is the ref that its next child has to have; each call is about the next one.
 	NextChild() abi.Ref
 }
@@ -27,6 +29,10 @@ func Examine(cmds []abi.Command, turn int, res *sandbox.Result, by Speaker) (cos
 			costly = true
 		case abi.OpFail:
 			return costly, &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmd.Reason)}
+		case abi.OpPersist:
+			if !by.Persists() {
+				return costly, violation("persist: the actor keeps no events, see durable: events")
+			}
 		case abi.OpSpawn:
 			if cmd.Ref != by.NextChild() {
 				return costly, violation("spawn: the child's ref is not the next one")

@@ -1,0 +1,271 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+	rules "github.com/wasmactors/wasmactors/abi/persist"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/mailbox"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Actor is an actor in Go that keeps events. Only Apply changes its state: it is called for each event that is stored, and for
+// all of them again at the next start.
+type Actor interface {
+	host.Actor
+	Apply(e *Event) error
+}
+
+// Snapshotter is an actor whose state can be written down. What Snapshot returns is any value that CBOR can hold, and Restore
+// gets it as a payload, with the version of Definition.SnapshotVersion by which it was written.
+type Snapshotter interface {
+	Snapshot() (any, error)
+	Restore(version uint16, payload host.Raw) error
+}
+
+// Recovered is an actor that wants to know when it has been fed everything, before its first message. It may store events
+// and send.
+type Recovered interface {
+	Recovered(ctx *host.Context) error
+}
+
+// Definition says what actors of a type know, and how they begin.
+type Definition struct {
+	Schema          *Schema
+	Retention       Retention
+	Recovery        Recovery
+	SnapshotVersion uint16
+}
+
+// Props makes props of an actor in Go that keeps its events in the journal. The factory makes a fresh one for every
+// incarnation, and whenever a turn that has stored something has failed. limit bounds the bytes of its events and snapshots;
+// 0: none.
+func (j *Journal) Props(d Definition, factory func(*Log) Actor, limit int64) host.Props {
+	return host.Native(func() host.Actor { return &entity{journal: j, definition: d, factory: factory} }).
+		WithEvents().WithMailbox(j.mailbox(mailbox.New(mailbox.Bounded), limit, false))
+}
+
+// entity is an actor in Go with its log.
+type entity struct {
+	journal    *Journal
+	definition Definition
+	factory    func(*Log) Actor
+
+	log *Log
+	now Actor
+}
+
+// Log is how an actor in Go stores events. It is for the actor's turns.
+type Log struct {
+	core   rules.Core
+	entity *entity
+	member *member
+}
+
+// Last is the number of the last event.
+func (l *Log) Last() uint64 { return l.core.Last() }
+
+// Recovering reports whether the actor is still being fed.
+func (l *Log) Recovering() bool { return !l.core.Recovered() }
+
+// ID is what the actor's events are found by: its path below the system.
+func (l *Log) ID() string { return l.member.id }
+
+// Persist stores an event, and applies it. typ is its type and version, such as bank.paid@2, v any value that CBOR can hold.
+// What the turn sends leaves when the event is stored. An error that is not from Apply has changed nothing; after one of
+// Apply the turn has to fail with it.
+func (l *Log) Persist(typ string, v any, tags ...string) error {
+	return l.PersistAll(New(typ, v, tags...))
+}
+
+// New is an event for PersistAll.
+func New(typ string, v any, tags ...string) Pending { return Pending{typ, v, tags} }
+
+// Pending is an event that is to be stored.
+type Pending struct {
+	typ  string
+	v    any
+	tags []string
+}
+
+// PersistAll stores events, or none of them, and applies them.
+func (l *Log) PersistAll(list ...Pending) error {
+	events := make([]*Event, len(list))
+	for i, p := range list {
+		name, version, ok := abi.CutMessageType(p.typ)
+		if !ok {
+			return &rules.Rejected{Reason: fmt.Sprintf("%.100q is no type of an event, such as bank.paid@1", p.typ)}
+		}
+		b, err := host.Encode(p.v)
+		if err != nil {
+			return &rules.Rejected{Reason: err.Error()}
+		}
+		events[i] = &Event{Type: name, Version: version, Tags: p.tags, Payload: b}
+	}
+	if err := l.core.Check(events...); err != nil {
+		return err
+	}
+	for _, e := range events {
+		e.ID = l.member.id
+		l.stage(&rules.Entry{Kind: rules.EntryEvent, Event: *e})
+		if err := l.core.Stored(e, l.entity.now.Apply); err != nil {
+			return err
+		}
+	}
+	if l.core.Due() {
+		if _, can := l.entity.now.(Snapshotter); can {
+			return l.SaveSnapshot()
+		}
+	}
+	return nil
+}
+
+// SaveSnapshot stores a snapshot of the present state, and deletes what the retention says.
+func (l *Log) SaveSnapshot() error {
+	s, can := l.entity.now.(Snapshotter)
+	switch {
+	case !can:
+		return &rules.Rejected{Reason: "the actor has no Snapshot"}
+	case !l.core.Recovered():
+		return rules.ErrRecovering
+	case l.core.Last() == 0:
+		return nil
+	}
+	v, err := s.Snapshot()
+	var b host.Raw
+	if err == nil {
+		b, err = host.Encode(v)
+	}
+	if err == nil && len(b) > rules.MaxSnapshot {
+		err = fmt.Errorf("a snapshot of %d bytes, of at most %d", len(b), rules.MaxSnapshot)
+	}
+	if err != nil {
+		return &rules.Rejected{Reason: err.Error()}
+	}
+	l.stage(&rules.Entry{Kind: rules.EntrySnapshot, Snapshot: Snapshot{Number: l.core.Last(), Version: l.entity.definition.SnapshotVersion, Payload: b}})
+	for _, e := range l.core.Snapshotted() {
+		l.stage(&e)
+	}
+	return nil
+}
+
+// DeleteEvents deletes the events up to a number. Numbers are not used again.
+func (l *Log) DeleteEvents(to uint64) { l.stage(&rules.Entry{Kind: rules.EntryDeleteEvents, To: to}) }
+
+// DeleteSnapshots deletes the snapshots of events from a number to another, both included.
+func (l *Log) DeleteSnapshots(from, to uint64) {
+	l.stage(&rules.Entry{Kind: rules.EntryDeleteSnapshots, From: from, To: to})
+}
+
+func (l *Log) stage(e *rules.Entry) {
+	if l.member.staged == nil {
+		l.member.staged = &taken{}
+	}
+	l.member.staged.add(*e, rules.AppendEntry(nil, e))
+}
+
+var errOutside = errors.New("persist: the actor runs in a system without the journal")
+
+// Started implements host.Starter.
+func (x *entity) Started(ctx *host.Context) error {
+	return x.recover(ctx)
+}
+
+// recover makes a fresh actor and feeds it.
+func (x *entity) recover(ctx *host.Context) error {
+	m := x.journal.of(ctx.Self().UID())
+	if m == nil {
+		return errOutside
+	}
+	if m.feed.broken != nil {
+		return m.feed.broken
+	}
+	m.staged = nil
+	x.log = &Log{core: rules.Core{Schema: x.definition.Schema, Retention: x.definition.Retention}, entity: x, member: m}
+	if x.now = x.factory(x.log); x.now == nil {
+		return errors.New("the factory returned nil")
+	}
+	if s, ok := x.now.(host.Starter); ok {
+		if err := s.Started(ctx); err != nil {
+			return err
+		}
+	}
+	c := cursor{journal: x.journal, id: m.id, state: m.state, recovery: x.definition.Recovery}
+	for n := 0; ; n++ {
+		b, err := c.batch()
+		if err != nil {
+			return x.stop(ctx, err)
+		}
+		if b.Snapshot != nil {
+			s, can := x.now.(Snapshotter)
+			if !can {
+				return x.stop(ctx, errors.New("persist: there is a snapshot, and the actor has no Restore"))
+			}
+			if err := s.Restore(b.Snapshot.Version, b.Snapshot.Payload); err != nil {
+				return x.stop(ctx, fmt.Errorf("persist: the snapshot of event %d: %w", b.Snapshot.Number, err))
+			}
+			x.log.core.Restored(b.Snapshot)
+		}
+		for i := range b.Events {
+			b.Events[i].ID = m.id
+			if err := x.log.core.Replay(&b.Events[i], x.now.Apply); err != nil {
+				return x.stop(ctx, err)
+			}
+		}
+		if b.Done {
+			x.log.core.Finish(b.Last)
+			break
+		}
+		if n == 0 {
+			ctx.Block() // it may take long
+		}
+	}
+	if r, ok := x.now.(Recovered); ok {
+		return r.Recovered(ctx)
+	}
+	return nil
+}
+
+// stop ends an actor that cannot be fed, whatever its supervisor says.
+func (x *entity) stop(ctx *host.Context, err error) error {
+	x.now = nil
+	x.log.member.feed.doom(err)
+	return nil
+}
+
+// Receive implements host.Actor.
+func (x *entity) Receive(ctx *host.Context, m host.Message) error {
+	if m.Kind == abi.KindRecover {
+		var why string
+		if err := m.Decode(&why); err != nil {
+			return host.ErrUnhandled
+		}
+		return errors.New(why)
+	}
+	if x.now == nil || x.log.core.Last() != x.log.member.state.last {
+		if err := x.recover(ctx); err != nil { // a turn that has stored something has failed
+			return err
+		}
+		if x.now == nil {
+			return errors.New("persist: its events cannot be had any more")
+		}
+	}
+	return x.now.Receive(ctx, m)
+}
+
+// Decide implements host.Supervisor.
+func (x *entity) Decide(ctx *host.Context, child host.Ref, f *abi.Failure) supervision.Directive {
+	if s, ok := x.now.(host.Supervisor); ok {
+		return s.Decide(ctx, child, f)
+	}
+	return 0
+}
+
+// Stopped implements host.Stopper.
+func (x *entity) Stopped(ctx *host.Context) {
+	if s, ok := x.now.(host.Stopper); ok {
+		s.Stopped(ctx)
+	}
+}

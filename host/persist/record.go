@@ -1,0 +1,122 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+	rules "github.com/wasmactors/wasmactors/abi/persist"
+)
+
+// ErrRecord wraps the reason why bytes are no record of events.
+var ErrRecord = errors.New("not a record of events")
+
+// taken is what an actor has stored in the turns of an entry, all of it or nothing: one record of the log.
+type taken struct {
+	position uint64 // in the log; events are at position, position+1 and so on
+	id       string
+	time     int64
+	entries  []rules.Entry
+	raw      [][]byte // the same, encoded
+	bytes    int64
+}
+
+// encode is the record as it is in the log.
+func (x *taken) encode(dst []byte) []byte {
+	w := abi.NewWriter(dst)
+	w.Array(3)
+	w.Text(x.id)
+	w.Int(x.time)
+	w.Array(len(x.raw))
+	for _, b := range x.raw {
+		w.ByteString(b)
+	}
+	return w.Bytes()
+}
+
+// decodeTaken is the inverse of encode. What it returns aliases b, and is checked as far as a record can be without those
+// before it.
+func decodeTaken(b []byte) (*taken, error) {
+	x := &taken{}
+	r := abi.NewReader(b)
+	if r.Array() != 3 && r.OK() {
+		r.Fail(abi.ErrArity)
+	}
+	x.id, x.time = r.Text(), r.Int()
+	n := r.Array()
+	if n > rules.MaxTurn {
+		r.Fail(abi.ErrTooLong)
+	}
+	last := uint64(0)
+	for i := 0; i < n && r.OK(); i++ {
+		raw := r.ByteString()
+		if !r.OK() {
+			break
+		}
+		var e rules.Entry
+		if err := rules.DecodeEntry(&e, raw); err != nil {
+			return nil, fmt.Errorf("%w: entry %d: %w", ErrRecord, i, err)
+		}
+		switch {
+		case e.Kind == rules.EntryRecover:
+			return nil, fmt.Errorf("%w: entry %d stores nothing", ErrRecord, i)
+		case e.Kind == rules.EntryEvent && last != 0 && e.Event.Number != last+1:
+			return nil, fmt.Errorf("%w: event %d after event %d", ErrRecord, e.Event.Number, last)
+		case e.Kind == rules.EntryEvent:
+			last = e.Event.Number
+		}
+		x.add(e, raw)
+	}
+	if err := r.Done(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	if n == 0 || !validID(x.id) {
+		return nil, fmt.Errorf("%w: it is about nobody, or nothing", ErrRecord)
+	}
+	return x, nil
+}
+
+func (x *taken) add(e rules.Entry, raw []byte) {
+	x.entries, x.raw, x.bytes = append(x.entries, e), append(x.raw, raw), x.bytes+weight(x.id, &e)
+}
+
+// validID reports whether a text can be the ID of an actor: its path below the system.
+func validID(id string) bool {
+	if id == "" || id[0] != '/' || len(id) > abi.MaxPath {
+		return false
+	}
+	for i := range len(id) {
+		if id[i] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// weight is about what an entry takes in the index, in bytes: what limits.durable counts.
+func weight(id string, e *rules.Entry) int64 {
+	switch e.Kind {
+	case rules.EntryEvent:
+		n := len(id) + len(e.Event.Type) + len(e.Event.Payload) + 48
+		for _, tag := range e.Event.Tags {
+			n += 2*len(tag) + len(id) + 32
+		}
+		return int64(n)
+	case rules.EntrySnapshot:
+		return int64(len(id) + len(e.Snapshot.Payload) + 48)
+	}
+	return 0
+}
+
+// Forget is the record that deletes all events and snapshots of an ID; nil if there are none. Numbers are not used again.
+func (j *Journal) Forget(id string) ([]byte, error) {
+	m, err := j.index.meta(id)
+	if err != nil || m.last == 0 {
+		return nil, err
+	}
+	x := &taken{id: id}
+	for _, e := range []rules.Entry{{Kind: rules.EntryDeleteEvents, To: m.last}, {Kind: rules.EntryDeleteSnapshots, To: m.last}} {
+		x.add(e, rules.AppendEntry(nil, &e))
+	}
+	return x.encode(nil), nil
+}
