@@ -305,3 +305,6 @@ func (s *scratch) newEnvelope() *mailbox.Envelope {
 
 // isHeld reports whether a turn waits for its recorder. Only the actor's own run may ask.
 func (a *actor) isHeld() bool { return a.sealed != nil && a.sealed.held }
+
+// keepsEvents reports whether the actor's turns may store events.
+func keepsEvents(a *actor) bool { return a.props.events }

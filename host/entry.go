@@ -101,7 +101,7 @@ type speaker guest
 func (g *speaker) Self() abi.Ref { return g.actor.uid }
 
 // Persists implements turn.Speaker.
-func (g *speaker) Persists() bool { return g.actor.props.events }
+func (g *speaker) Persists() bool { return keepsEvents(g.actor) }
 
 // NextChild implements turn.Speaker.
 func (g *speaker) NextChild() abi.Ref {

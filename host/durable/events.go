@@ -101,7 +101,9 @@ func (x *replays) take(at wal.Position, v any) error {
 		if err != nil {
 			return err
 		}
-		return j.Replay(uint64(at), v.data)
+		if err := j.Replay(uint64(at), v.data); err != nil {
+			return fmt.Errorf("%w: %w", ErrRecord, err)
+		}
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/cockroachdb/pebble"
@@ -37,9 +35,10 @@ func openIndex(dir string, fs vfs.FS, key []byte) (*index, error) {
 	if fs == nil {
 		if fs = vfs.Default; dir == "" {
 			fs = vfs.NewMem()
-		} else if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-			return nil, err
 		}
+	}
+	if err := makeFolder(fs, dir); err != nil {
+		return nil, err
 	}
 	cache := pebble.NewCache(cacheBytes)
 	defer cache.Unref()
@@ -58,6 +57,28 @@ func openIndex(dir string, fs vfs.FS, key []byte) (*index, error) {
 		return nil, fmt.Errorf("%w: %s: %w", errIndex, dir, err)
 	}
 	return x, nil
+}
+
+// makeFolder makes a folder that survives a power failure: its parents are synced, too.
+func makeFolder(fs vfs.FS, dir string) error {
+	if _, err := fs.Stat(dir); err == nil || dir == "" {
+		return nil
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for range 8 { // the store's folder, and parents that may be new
+		dir = fs.PathDir(dir)
+		d, err := fs.OpenDir(dir)
+		if err != nil {
+			return nil // above our folders
+		}
+		err = d.Sync()
+		if err := errors.Join(err, d.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // silent has pebble log nothing. What it calls fatal must not end the process.
