@@ -51,7 +51,8 @@ type Config struct {
 	workers    int
 	longTurns  int // under way at most; 0: the dispatcher's default
 	manual     bool
-	shuffle    *uint64 // of a manual system: the seed of the order of turns
+	shuffle    *uint64                           // of a manual system: the seed of the order of turns
+	order      func(n int, at func(int) Ref) int // the same, chosen by somebody else
 	throughput int
 	dead       int
 	deadBytes  int64
@@ -77,6 +78,7 @@ type Config struct {
 	extensions []AnyExtension // that New makes
 	nested     bool           // of a manual system: what a turn wakes runs right after it
 	faults     func(*Turn) *abi.Failure
+	allowance  func(r Ref, fuel, memory *uint64)
 	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox
 }
 

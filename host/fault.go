@@ -45,6 +45,17 @@ func (c Config) WithNested() Config {
 	return c
 }
 
+// WithOrder is WithManual with an order of turns that choose decides: at each step it says which of the n actors that have
+// work goes on, from 0; at is one of these. It is for simulations; see WithShuffle for an order without preference.
+func (c Config) WithOrder(choose func(n int, at func(int) Ref) int) Config {
+	c.manual, c.order = true, choose
+	return c
+}
+
+// WithAllowance has f lower, before each entry of a guest, the fuel of its turns and the bytes that its memory may grow to;
+// 0 is the image's limit. Workers call it, also at the same time. It is for simulations: such a turn ends in the middle.
+func (c Config) WithAllowance(f func(r Ref, fuel, memory *uint64)) Config { c.allowance = f; return c }
+
 // fault is how many of the turns count, and the failure of the one behind those.
 func (a *actor) fault(c *turn.Turn) (int, *abi.Failure) {
 	for i, e := range c.Mail[:min(c.Done, len(c.Mail))] {

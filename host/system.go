@@ -71,6 +71,10 @@ func New(cfg Config) (*System, error) {
 	switch {
 	case cfg.nested:
 		s.disp = dispatch.NewNested()
+	case cfg.order != nil:
+		s.disp = dispatch.NewChosen(func(n int, at func(int) dispatch.Runnable) int {
+			return cfg.order(n, func(i int) Ref { return at(i).(*actor).ref() })
+		})
 	case cfg.shuffle != nil:
 		s.disp = dispatch.NewShuffled(*cfg.shuffle)
 	case cfg.manual:

@@ -46,6 +46,9 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.props.limits.Fuel, a.props.limits.Deadline, a.props.limits.Memory, a.props.limits.Outbox
 	in.Yield, in.Log, in.Account = scr.w, g, g
+	if f := a.sys.cfg.allowance; f != nil {
+		f(a.ref(), &in.TurnFuel, &in.MemoryLimit)
+	}
 	return in
 }
 

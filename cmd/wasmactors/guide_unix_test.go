@@ -199,3 +199,30 @@ func TestTheGuideToOperating(t *testing.T) {
 		g.follow(s)
 	}
 }
+
+// Every command of docs/guide/simulate.md is run, and prints what the page says, numbers and times aside.
+func TestTheGuideToSimulations(t *testing.T) {
+	g := newGuide(t, "../..")
+	steps := guideSteps(t, "../../docs/guide/simulate.md", false)
+	if len(steps) < 3 {
+		t.Fatalf("only %d commands", len(steps))
+	}
+	for _, s := range steps {
+		s.command = strings.ReplaceAll(s.command, "/tmp", "$TMPDIR")
+		for i := range s.output {
+			s.output[i] = strings.ReplaceAll(s.output[i], "/tmp", folderOf(g, "TMPDIR"))
+		}
+		g.follow(s)
+	}
+}
+
+// folderOf is a variable of a guide's environment.
+func folderOf(g *guide, name string) string {
+	of := ""
+	for _, v := range g.env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			of = value
+		}
+	}
+	return of
+}

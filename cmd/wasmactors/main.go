@@ -63,7 +63,8 @@ func newApp(env *environment) *cli.App {
 		DisableSliceFlagSeparator: true, // the value of a variable may contain commas
 		CommandNotFound:           func(c *cli.Context, name string) {},
 		Commands: []*cli.Command{
-			newCommand(env), buildCommand(env), runCommand(env), devCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), testCommand(env), cacheCommand(env),
+			newCommand(env), buildCommand(env), runCommand(env), devCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), testCommand(env),
+			simulateCommand(env), cacheCommand(env),
 			psCommand(env), topCommand(env), treeCommand(env), describeCommand(env), eventsCommand(env), crashesCommand(env), replayCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
 			reloadCommand(env), sendCommand(env), askCommand(env), deadLettersCommand(env), kvCommand(env), storeCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
 		},

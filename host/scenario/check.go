@@ -27,6 +27,9 @@ func (c *checker) check(n *yaml.Node, s *shape, where string) {
 	switch s.kind {
 	case kindValue:
 		c.value(n, false)
+		if where != "message" && drawsAny(n) {
+			c.at(n, "%s are for messages: the value here must be exact", strings.Join(drawTags, ", "))
+		}
 	case kindMatch:
 		c.value(n, true)
 	case kindList:

@@ -36,6 +36,8 @@ type Scenario struct {
 	fakes                []*fake
 	standIns             []string // paths
 	steps                []step
+	invariants           []invariant
+	simulation           simulation
 	settings             map[string]*yaml.Node // where they stand, for errors
 }
 
@@ -128,6 +130,8 @@ func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
 		s.config, s.secrets, s.env = with(s.config, at(from, "config")), with(s.secrets, at(from, "secrets")), with(s.env, at(from, "env"))
 		s.fakes = slices.Concat(c.fakes(at(from, "http")), s.fakes)
 		s.standIns = append(s.standIns, c.places(at(from, "stand-ins"))...)
+		s.invariants = append(s.invariants, c.invariants(at(from, "invariants"))...)
+		c.simulation(&s.simulation, at(from, "simulation"))
 		for _, f := range settings {
 			if x := at(from, f.name); x != nil {
 				s.settings[f.name] = x

@@ -82,7 +82,7 @@ var answers = []field{
 	may("headers", texts("headers that it has")),
 }
 
-const likeDoc = "what it is like: keys that are not named do not matter, and there are !any, !glob, !re, !min, !max, !type, !not"
+const likeDoc = "what it is like: keys that are not named do not matter, and there are !any, !glob, !re, !min, !max, !sum, !type, !not"
 
 const restIsText = "a pattern, where * and ? are wild"
 
@@ -201,7 +201,27 @@ var settings = []field{
 	may("env", texts("variables of the environment, for services; there are no others")),
 	may("http", list("answers of web servers: the first that fits, and is not used up", fakeShape)),
 	may("stand-ins", list("actors that the scenario plays itself: a top-level name, or the path of an actor of the manifest", text("an actor"))),
+	may("invariants", list("what must hold in simulations, whatever happens: see wasmactors simulate", invariantShape)),
+	may("simulation", object("how the scenario is simulated: see wasmactors simulate",
+		may("faults", text("the classes of faults that it withstands, such as all,-crash; default: all")),
+		may("spare", texts("classes of faults that do not apply to actors, by their paths, where * and ? are wild, and ** at the end is all below")),
+		may("lossy", list("actors whose messages may come twice and in another order, because they can deal with it", text("a path; * and ? are wild"))),
+		may("settle", span("how long after the end of the faults every mailbox is empty and every ask has ended; default: 5m")),
+	)),
 }
+
+// invariantShape is something that must hold.
+var invariantShape = object("an invariant",
+	must("name", text("its name, in reports")),
+	may("ask", text("asks an actor: the name of one at the top, or a path")),
+	may("message", value("the question")),
+	may("answer", value("what the answer is, exactly")),
+	may("match", like(likeDoc)),
+	may("error", text("the answer is an error: what its text is like; "+restIsText)),
+	may("when", text("end (default): when the faults are over and all is at rest; always: at moments that the seed chooses, too", "end", "always")),
+	may("within", span("how long the answer may take, in virtual time; default: 3s")),
+	may("auditor", text("instead of ask: an actor that fails when something is wrong")),
+)
 
 var fileShape = object("the scenarios of a bundle",
 	may("defaults", object("what holds for scenarios that do not say otherwise", settings...)),

@@ -167,6 +167,7 @@ var keys = []struct {
 	{"scenario.stand-ins", "stand-ins: [echo]\nsteps:\n- {send: echo, message: 5, from: me}\n- {expect: echo, message: 5}\n- {expect-none: me, for: 0}", "stand-ins: [loner]\nsteps:\n- {send: echo, message: 5, from: me}\n- {expect-none: me, for: 0}", "me got a message"},
 	{"scenario.skip", "skip: not yet\nsteps:\n- {ask: echo, message: 5, answer: 6}", "steps:\n- {ask: echo, message: 5, answer: 6}", "it is 5, not 6"},
 	{"scenario.steps", "steps:\n- {ask: echo, message: 5, answer: 5}", "steps:\n- {ask: echo, message: 5, answer: 6}", "it is 5, not 6"},
+	{"scenario.invariants", "", "", ""}, {"scenario.simulation", "", "", ""}, // TestSimulatedKeys
 	{"scenario.name", "", "", ""},  // TestReport
 	{"file.defaults", "", "", ""},  // TestDefaults
 	{"file.scenarios", "", "", ""}, // all others

@@ -70,7 +70,7 @@ func (st *Stage) Run(ctx context.Context, b *bundle.Bundle, s *Scenario, o Optio
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
 	defer cancel()
-	w, err := st.begin(ctx, b, s)
+	w, err := st.begin(ctx, b, s, nil)
 	if err != nil {
 		r.Failure = w.failure(s, 0, err, o)
 	}

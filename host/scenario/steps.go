@@ -59,7 +59,8 @@ func (w *world) step(s *step) error {
 
 // message is the message of a step, with its headers.
 func (w *world) message(s *step) (any, error) {
-	v, err := valueOf(at(s.n, "message"), w.number)
+	w.messages++
+	v, err := valueOf(w.drawn(at(s.n, "message"), w.messages), w.number)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +75,18 @@ func (w *world) send(s *step) error {
 	if err != nil {
 		return err
 	}
-	v, err := w.message(s)
-	if err != nil {
-		return err
-	}
 	said := source(at(s.n, "message"))
-	for range s.whole("times", 1) {
+	for left := s.whole("times", 1) - 1; left >= 0; left-- {
+		v, err := w.message(s)
+		if err != nil {
+			return err
+		}
+		if !w.simulated.sends(w.messages) {
+			continue
+		}
+		if w.simulated != nil {
+			said = source(w.drawn(at(s.n, "message"), w.messages))
+		}
 		w.note("send to %s: %s", to.Path(), said)
 		if from := s.text("from"); from != "" {
 			err = w.probe(from).send(to.To, to.Message(v))
@@ -89,7 +96,7 @@ func (w *world) send(s *step) error {
 		if err != nil {
 			return &stepError{what: fmt.Sprintf("%s does not take the message: %s", to.Path(), plain(err))}
 		}
-		if err := w.runUntilIdle(); err != nil {
+		if err := w.moment(left > 0); err != nil {
 			return err
 		}
 	}
@@ -104,6 +111,9 @@ func (w *world) ask(s *step) error {
 	v, err := w.message(s)
 	if err != nil {
 		return err
+	}
+	if !w.simulated.sends(w.messages) {
+		return nil
 	}
 	w.note("ask %s: %s", to.Path(), source(at(s.n, "message")))
 	p, err := w.sys.Request(to.To, to.Message(v))

@@ -21,7 +21,8 @@ import (
 // Tags of values, and those that only match has.
 var (
 	valueTags = []string{"!bytes", "!ref", "!duration", "!size", "!count"}
-	matchTags = []string{"!any", "!glob", "!re", "!min", "!max", "!type", "!not"}
+	drawTags  = []string{"!pick", "!between", "!serial"} // of messages
+	matchTags = []string{"!any", "!glob", "!re", "!min", "!max", "!sum", "!type", "!not"}
 )
 
 // kinds of values, for !type.
@@ -30,6 +31,9 @@ var typeNames = []string{"text", "integer", "number", "boolean", "bytes", "list"
 // value reports values that are not valid, or not valid as a pattern.
 func (c *checker) value(n *yaml.Node, pattern bool) {
 	switch tag := n.ShortTag(); {
+	case !pattern && slices.Contains(drawTags, tag):
+		c.draw(n, tag)
+		return
 	case pattern && slices.Contains(matchTags, tag):
 		c.pattern(n, tag)
 		return
@@ -86,7 +90,7 @@ func (c *checker) pattern(n *yaml.Node, tag string) {
 		if _, err := regexp.Compile(n.Value); err != nil {
 			c.at(n, "!re: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
-	case "!min", "!max":
+	case "!min", "!max", "!sum":
 		if _, ok := new(big.Float).SetString(n.Value); !ok {
 			c.at(n, "%s: %q is not a number", tag, n.Value)
 		}
@@ -215,6 +219,11 @@ func differsFrom(n *yaml.Node, got any, find refs, where string) string {
 		if x := number(got); x != nil && (tag == "!min" && x.Cmp(bound) >= 0 || tag == "!max" && x.Cmp(bound) <= 0) {
 			return ""
 		}
+	case "!sum":
+		bound, _ := new(big.Float).SetString(n.Value)
+		if x := sum(got); x != nil && x.Cmp(bound) == 0 {
+			return ""
+		}
 	case "!type":
 		if is := typeOf(got); is == n.Value || n.Value == "number" && is == "integer" {
 			return ""
@@ -230,6 +239,30 @@ func differsFrom(n *yaml.Node, got any, find refs, where string) string {
 		}
 	}
 	return fmt.Sprintf("%s is %s, which is not %s", where, show(got), source(n))
+}
+
+// sum adds up the numbers of a list or a map; nil if it has anything else.
+func sum(v any) *big.Float {
+	var all []any
+	switch v := v.(type) {
+	case []any:
+		all = v
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			all = append(all, v[k])
+		}
+	default:
+		return nil
+	}
+	total := new(big.Float).SetPrec(256)
+	for _, x := range all {
+		n := number(x)
+		if n == nil {
+			return nil
+		}
+		total.Add(total, n)
+	}
+	return total
 }
 
 // same compares scalars; numbers by their value.

@@ -38,17 +38,20 @@ type world struct {
 	calm            func()                // stops killing turns when ctx has ended
 	gateway         *gateway.Gateway      // nil: the scenario makes no requests
 	clients         map[string]*client    // WebSockets, by name
+	messages        uint64                // that steps have made
+	simulated       *simulated            // nil: by wasmactors test
 }
 
 // errTimeout ends a scenario that takes too long.
 var errTimeout = errors.New("it takes too long in real time")
 
 // begin starts the bundle's actors.
-func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*world, error) {
+func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario, by *simulated) (*world, error) {
 	w := &world{
 		ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{}, faultyMailboxes: map[string]*faultyMailbox{},
-		cursor: map[string]uint64{}, clients: map[string]*client{},
+		cursor: map[string]uint64{}, clients: map[string]*client{}, simulated: by,
 	}
+	by.meet(w)
 	w.exec = executor.NewSim(w.clock)
 	w.web = newWeb(w)
 	st.now = w
@@ -57,9 +60,10 @@ func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario) (*wor
 		b.Manifest.HTTP = routes(all, w)
 	}
 	_, err := b.Start(func(cfg host.Config) host.Config {
-		return cfg.WithManual().WithClock(w.clock).WithSeed(s.seed)
+		return by.configure(cfg.WithManual().WithClock(w.clock).WithSeed(s.seed))
 	}, func(sys *host.System) {
 		w.sys = sys
+		by.begin(sys)
 		w.events = sys.Subscribe(mostEvents, nil)
 	})
 	b.Manifest.HTTP = all
@@ -153,7 +157,11 @@ func (w *world) kill() {
 
 // note adds a line of the runner's own to what has happened.
 func (w *world) note(format string, args ...any) {
-	w.history.note(w.clock.Now(), fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	w.history.note(w.clock.Now(), text)
+	if w.simulated != nil {
+		w.simulated.run.Note("%s", text)
+	}
 }
 
 // runUntilIdle runs everything that needs no time to pass.
@@ -162,7 +170,7 @@ func (w *world) runUntilIdle() error {
 		if w.ctx.Err() != nil {
 			return context.Cause(w.ctx)
 		}
-		more := w.sys.Step()
+		more := w.turn()
 		w.drain()
 		if err := w.exec.Rest(w.ctx); err != nil {
 			return err
@@ -172,12 +180,20 @@ func (w *world) runUntilIdle() error {
 			return *err
 		}
 		if !more {
-			if w.sys.Step() { // a service has answered meanwhile
+			if w.turn() { // a service has answered meanwhile
 				continue
 			}
 			return nil
 		}
 	}
+}
+
+// turn runs one actor; false: none has work.
+func (w *world) turn() bool {
+	if w.simulated != nil {
+		return w.simulated.run.Step()
+	}
+	return w.sys.Step()
 }
 
 // mostHeld bounds what actors make the runner keep: messages of probes, delayed ones, bodies of
@@ -242,6 +258,7 @@ func (w *world) pass(end time.Time, over func() bool) error {
 			next = end
 		}
 		w.clock.Advance(next.Sub(w.clock.Now()))
+		w.simulated.tick()
 		if err := w.runUntilIdle(); err != nil {
 			return err
 		}

@@ -16,15 +16,25 @@ func NewManual() *Dispatcher {
 // NewShuffled is NewManual with another order: each Step chooses among all tasks that
 // wait, by a seed. One seed is one order.
 func NewShuffled(seed uint64) *Dispatcher {
+	rnd := rand.New(rand.NewPCG(seed, 0x5eed))
+	return NewChosen(func(n int, _ func(int) Runnable) int { return rnd.IntN(n) })
+}
+
+// NewChosen is NewManual with another order: at each Step choose says which of the n tasks that wait runs, from 0; at is
+// what one of them runs. The tasks are in no order that means anything, but in the same one in each run.
+func NewChosen(choose func(n int, at func(int) Runnable) int) *Dispatcher {
 	d := NewManual()
-	d.shuffle = &shuffle{rnd: rand.New(rand.NewPCG(seed, 0x5eed))}
+	s := &shuffle{choose: choose}
+	s.at = func(i int) Runnable { return s.ready[i].what }
+	d.shuffle = s
 	return d
 }
 
-// shuffle is the order of a shuffled dispatcher.
+// shuffle is the order of a dispatcher whose order is chosen.
 type shuffle struct {
-	rnd   *rand.Rand
-	ready []*Task
+	choose func(n int, at func(int) Runnable) int
+	at     func(int) Runnable
+	ready  []*Task
 }
 
 // next is the next task of a manual dispatcher, nil if none waits.
@@ -44,7 +54,7 @@ func (d *Dispatcher) next(w *Worker) *Task {
 	if n == 0 {
 		return nil
 	}
-	i := s.rnd.IntN(n)
+	i := s.choose(n, s.at)
 	t = s.ready[i]
 	s.ready[i], s.ready[n-1] = s.ready[n-1], nil
 	s.ready = s.ready[:n-1]

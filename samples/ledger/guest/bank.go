@@ -9,6 +9,8 @@ import (
 
 // bank owns the accounts: one child each, named in its arguments.
 type bank struct {
+	hasty    bool // see hasty.go
+	moving   transfer
 	names    []string
 	accounts map[string]actor.Ref
 }
@@ -47,6 +49,9 @@ func (b *bank) Receive(ctx *actor.Context, msg *actor.Message) error {
 	from, to := b.accounts[t.From], b.accounts[t.To]
 	if from == 0 || to == 0 {
 		return ctx.Reply(&receipt{t.ID, "unknown account"})
+	}
+	if b.hasty {
+		return b.hurry(ctx, t, from, to)
 	}
 	b.move(ctx, t, from, to)
 	return nil

@@ -7,6 +7,7 @@ import "github.com/wasmactors/wasmactors/guest-sdk/actor"
 func init() {
 	actor.Register("gateway", func() actor.Actor { return &gateway{} })
 	actor.Register("bank", func() actor.Actor { return &bank{} })
+	actor.Register("hasty", func() actor.Actor { return &bank{hasty: true} })
 	actor.Register("account", func() actor.Actor { return &account{} })
 	actor.Register("auditor", func() actor.Actor { return &auditor{} })
 }

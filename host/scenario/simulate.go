@@ -1,0 +1,414 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/simulate"
+	"github.com/wasmactors/wasmactors/internal/glob"
+)
+
+// A scenario under a plan of host/simulate.
+
+// invariant is something that must hold in simulations.
+type invariant struct {
+	name    string
+	auditor string // a path; "": it is asked
+	always  bool
+	step    step // an ask
+}
+
+// simulation says how a scenario is simulated.
+type simulation struct {
+	faults []simulate.Class // nil: all
+	spare  []spared
+	lossy  []string
+	settle time.Duration
+}
+
+type spared struct {
+	path    string
+	classes []simulate.Class
+}
+
+// invariants reads a checked list.
+func (c *checker) invariants(n *yaml.Node) (out []invariant) {
+	if n == nil {
+		return nil
+	}
+	ask := &verbs[slices.IndexFunc(verbs, func(v verb) bool { return v.name == "ask" })]
+	for _, x := range n.Content {
+		i := invariant{name: valueAt(x, "name"), always: valueAt(x, "when") == "always", step: step{verb: ask, n: x}}
+		path := valueAt(x, "ask")
+		if a := at(x, "auditor"); a != nil {
+			path = a.Value
+			i.auditor = pathOf(path)
+		}
+		switch {
+		case (at(x, "ask") != nil) == (at(x, "auditor") != nil):
+			c.at(x, "an invariant needs either ask or auditor")
+		case i.auditor == "" && at(x, "message") == nil:
+			c.at(x, "ask needs message")
+		case i.auditor != "" && len(x.Content) != 4:
+			c.at(x, "beside auditor there is only name")
+		case !validPath(pathOf(path)):
+			c.at(x, "%q is neither the name of an actor nor a path such as /user/a/b", path)
+		}
+		if m := at(x, "message"); m != nil && drawsAny(m) {
+			c.at(m, "the question of an invariant is always the same")
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+func valueAt(n *yaml.Node, key string) string {
+	if x := at(n, key); x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+// simulation reads a checked mapping into s.
+func (c *checker) simulation(s *simulation, n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	if x := at(n, "faults"); x != nil {
+		s.faults = c.classes(x)
+	}
+	if x := at(n, "spare"); x != nil {
+		for i := 0; i+1 < len(x.Content); i += 2 {
+			s.spare = append(s.spare, spared{pathOf(x.Content[i].Value), c.classes(x.Content[i+1])})
+		}
+	}
+	if x := at(n, "lossy"); x != nil {
+		for _, p := range x.Content {
+			s.lossy = append(s.lossy, pathOf(p.Value))
+		}
+	}
+	if x := at(n, "settle"); x != nil {
+		s.settle, _ = durationOf(x.Value)
+	}
+}
+
+func (c *checker) classes(n *yaml.Node) []simulate.Class {
+	cs, err := simulate.ParseFaults(n.Value)
+	if err != nil {
+		c.at(n, "%v", err)
+	}
+	if cs == nil {
+		cs = []simulate.Class{}
+	}
+	return cs
+}
+
+// Faults are those of the classes that the scenario withstands.
+func (s *Scenario) Faults(on []simulate.Class) []simulate.Class {
+	if s.simulation.faults == nil {
+		return on
+	}
+	return slices.DeleteFunc(slices.Clone(on), func(c simulate.Class) bool { return !slices.Contains(s.simulation.faults, c) })
+}
+
+// Invariants are the names of the scenario's invariants.
+func (s *Scenario) Invariants() (names []string) {
+	for _, i := range s.invariants {
+		names = append(names, i.name)
+	}
+	return names
+}
+
+// simulated is a scenario that is simulated. Its methods may be called on nil: then the scenario is tested.
+type simulated struct {
+	run      *simulate.Run
+	plan     simulate.Plan
+	scenario *Scenario
+	judges   bool // failing steps count
+	moments  uint64
+	over     bool   // the steps are
+	sent     uint64 // messages of steps
+	probing  []probing
+}
+
+// probing is an invariant that was asked at a moment of the seed's.
+type probing struct {
+	of  *invariant
+	p   *host.Pending
+	due time.Time
+}
+
+// meet makes the run of a world.
+func (by *simulated) meet(w *world) {
+	if by == nil {
+		return
+	}
+	s := by.scenario
+	matches := func(pattern, path string) bool {
+		p := glob.CompilePath(strings.TrimPrefix(pattern, "/"))
+		return p.Match(strings.Split(strings.TrimPrefix(path, "/"), "/"))
+	}
+	by.run = simulate.NewRun(by.plan, w.clock, simulate.Places{
+		Spared: func(c simulate.Class, path string) bool {
+			return slices.Contains(s.standIns, path) || slices.ContainsFunc(s.simulation.spare, func(x spared) bool {
+				return slices.Contains(x.classes, c) && matches(x.path, path)
+			})
+		},
+		Lossy: func(path string) bool {
+			return slices.ContainsFunc(s.simulation.lossy, func(p string) bool { return matches(p, path) })
+		},
+	})
+	for _, i := range s.invariants {
+		if i.auditor != "" {
+			by.run.Watch(func(e *host.Event) { simulate.AuditorFails(by.run, i.auditor, e) })
+		}
+	}
+}
+
+func (by *simulated) configure(cfg host.Config) host.Config {
+	if by == nil {
+		return cfg
+	}
+	return by.run.Configure(cfg)
+}
+
+func (by *simulated) begin(sys *host.System) {
+	if by != nil {
+		by.run.Begin(sys)
+	}
+}
+
+func (by *simulated) tick() {
+	if by != nil {
+		by.run.Tick()
+	}
+}
+
+// sends reports whether the message with a number, from 1, is sent.
+func (by *simulated) sends(number uint64) bool { return by == nil || by.over || by.run.Sends(number-1) }
+
+// moment lets actors run after a message: until all is done, or in a simulation for as long as the seed says. more says that the
+// step goes on.
+func (w *world) moment(more bool) error {
+	by := w.simulated
+	if by == nil || by.judges && !more {
+		return w.runUntilIdle()
+	}
+	n := by.run.Chance("moment", w.messages, 8) // by its number, so that leaving out others does not change it
+	if n == 7 {
+		w.probe1()
+	}
+	switch {
+	case n == 0:
+		return w.runUntilIdle()
+	case n == 1 && !by.judges:
+		if err := w.runUntilIdle(); err != nil {
+			return err
+		}
+		if next, ok := w.clock.Next(); ok {
+			return w.advance(min(next.Sub(w.clock.Now()), time.Second))
+		}
+		return nil
+	}
+	for range n {
+		if w.ctx.Err() != nil {
+			return context.Cause(w.ctx)
+		}
+		w.turn()
+		w.drain()
+		if err := w.exec.Rest(w.ctx); err != nil {
+			return err
+		}
+	}
+	w.probed(false)
+	return nil
+}
+
+// probe1 asks the invariants that must always hold.
+func (w *world) probe1() {
+	by := w.simulated
+	for i := range w.scenario.invariants {
+		x := &w.scenario.invariants[i]
+		if !x.always || x.auditor != "" {
+			continue
+		}
+		to, err := w.address(x.step.object())
+		if err != nil {
+			continue // it is not there now
+		}
+		v, err := valueOf(at(x.step.n, "message"), w.number)
+		if err != nil {
+			continue
+		}
+		if p, err := w.sys.Request(to.To, to.Message(v)); err == nil {
+			by.probing = append(by.probing, probing{x, p, w.clock.Now().Add(time.Minute)})
+		}
+	}
+}
+
+// probed judges the answers that have come. One that is an error, or is missing, tells of a fault and not of the invariant.
+func (w *world) probed(last bool) {
+	by := w.simulated
+	by.probing = slices.DeleteFunc(by.probing, func(x probing) bool {
+		select {
+		case m := <-x.p.Answer():
+			if m.Err() == nil || x.of.step.has("error") {
+				if err := w.answered(&x.of.step, m, m.Err()); err != nil {
+					by.run.Violate("invariant "+x.of.name, "%s", told1(err))
+				}
+			}
+			return true
+		default:
+		}
+		if last || w.clock.Now().After(x.due) {
+			x.p.Cancel()
+			return true
+		}
+		return false
+	})
+}
+
+// told1 is a step's error in a line.
+func told1(err error) string {
+	var e *stepError
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	text := e.what
+	for _, x := range []struct{ name, text string }{{"expected", e.want}, {"got", e.got}} {
+		if x.text != "" {
+			text += "; " + x.name + " " + x.text
+		}
+	}
+	return text
+}
+
+// Simulating are options of Simulate.
+type Simulating struct {
+	Timeout time.Duration // in real time; 0: DefaultTimeout
+	For     time.Duration // the steps are repeated for so much virtual time; 0: once
+}
+
+// Simulate runs a scenario under a plan, in a system of its own: at moments that the seed chooses it goes on with the next
+// step. Steps that fail count only in a plan without faults; what must hold otherwise is said by the invariants. One scenario
+// of a stage runs at a time.
+func (st *Stage) Simulate(ctx context.Context, b *bundle.Bundle, s *Scenario, p simulate.Plan, o Simulating) *simulate.Outcome {
+	began := time.Now()
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	seeded := *s
+	seeded.seed = p.Seed
+	s = &seeded
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
+	defer cancel()
+	p.Scenario = s.ID()
+	by := &simulated{plan: p, scenario: s, judges: len(p.On()) == 0 && len(p.Skip) == 0}
+	w, err := st.begin(ctx, b, s, by)
+	if err == nil {
+		err = w.simulate(by, o)
+	}
+	if w != nil && !by.over {
+		by.sent = w.messages
+	}
+	out := by.run.Finish(by.sent, time.Since(began), err)
+	if w != nil && err == nil || w != nil && w.calm != nil {
+		st.end(w)
+	}
+	out.Took = time.Since(began)
+	return out
+}
+
+// simulate carries out the steps, ends the faults, and checks.
+func (w *world) simulate(by *simulated, o Simulating) error {
+	for {
+		for i := range w.scenario.steps {
+			s := &w.scenario.steps[i]
+			err := w.step(s)
+			var known *stepError
+			switch {
+			case err == nil:
+			case !errors.As(err, &known):
+				return err
+			case by.judges:
+				by.run.Violate("step "+fmt.Sprint(i+1), "line %d: %s: %s", s.n.Line, s.verb.name, told1(err))
+			}
+			if by.run.Err() != nil {
+				return nil
+			}
+		}
+		if w.since(w.clock.Now()) >= o.For {
+			break
+		}
+		if !by.judges {
+			w.forget()
+		}
+		by.moments++
+		if err := w.advance(time.Duration(1+by.run.Chance("pause", by.moments, 1000)) * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return w.settle(by)
+}
+
+// forget drops the messages that probes have, which no step expects any more.
+func (w *world) forget() {
+	for _, p := range w.probes {
+		for {
+			if _, ok := p.take(); !ok {
+				break
+			}
+		}
+		p.open = nil
+	}
+}
+
+// settle ends the faults, waits until all is over, and checks what must hold then.
+func (w *world) settle(by *simulated) error {
+	if err := w.runUntilIdle(); err != nil {
+		return err
+	}
+	by.over, by.sent = true, w.messages
+	by.run.Calm()
+	began := w.clock.Now()
+	bound := w.scenario.simulation.settle
+	if bound <= 0 {
+		bound = simulate.DefaultSettle
+	}
+	err := w.runUntilIdle()
+	if err == nil && !by.run.Settled() {
+		_, err = w.until(bound, by.run.Settled)
+	}
+	if err != nil || by.run.Err() != nil {
+		return err
+	}
+	w.probed(true)
+	by.run.CheckEnd(w.clock.Now().Sub(began))
+	for i := range w.scenario.invariants {
+		x := &w.scenario.invariants[i]
+		if by.run.Err() != nil {
+			return nil
+		}
+		if x.auditor != "" {
+			continue
+		}
+		err := w.ask(&x.step)
+		var known *stepError
+		switch {
+		case err == nil:
+		case errors.As(err, &known):
+			by.run.Violate("invariant "+x.name, "%s", told1(err))
+		default:
+			return err
+		}
+	}
+	return nil
+}

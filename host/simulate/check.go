@@ -1,0 +1,171 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+)
+
+// The general invariants.
+
+// event adds an event to the history, and checks what can be seen of it.
+func (r *Run) event(e *host.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	path := e.Ref.Path()
+	note := e.Note
+	if e.Failure != nil {
+		note = fmt.Sprintf("%s: %s: %s", e.Failure.Kind, e.Failure.Reason, e.Failure.Message)
+	}
+	text := e.Text
+	if e.Dead != nil {
+		text = e.Dead.To()
+		note = e.Dead.Reason.String()
+	}
+	r.record('e', [3]string{path, note, text}, [5]uint64{uint64(e.Kind), e.Incarnation, uint64(e.Delay)}, nil)
+	if strings.HasPrefix(path, "/system") {
+		return
+	}
+	switch e.Kind {
+	case host.EventStarted:
+		if l, ok := r.living[path]; ok && l.ref != e.Ref.UID() {
+			r.violate("one actor a path", "%s has begun, and the actor of that path before it has not ended", path)
+		}
+		r.living[path] = living{e.Ref.UID(), path}
+	case host.EventStopped:
+		if l, ok := r.living[path]; ok && l.ref == e.Ref.UID() {
+			delete(r.living, path)
+		}
+		delete(r.cut, e.Ref.UID())
+	}
+	switch e.Kind {
+	case host.EventFailed, host.EventRestarted, host.EventStopped, host.EventEscalated, host.EventDeadLetter, host.EventRefused, host.EventLog:
+		r.note("%s", tell(e, path, note, text))
+	}
+}
+
+func tell(e *host.Event, path, note, text string) string {
+	switch e.Kind {
+	case host.EventLog:
+		return fmt.Sprintf("log %s: %s", path, text)
+	case host.EventDeadLetter:
+		return fmt.Sprintf("dead letter to %s: %s", text, note)
+	}
+	if note == "" {
+		return fmt.Sprintf("%s %s", e.Kind, path)
+	}
+	return fmt.Sprintf("%s %s: %s", e.Kind, path, note)
+}
+
+// Injected reports whether a failure, which Watch has just shown, was a fault of the run.
+func (r *Run) Injected(e *host.Event) bool {
+	if e.Failure == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cut := r.cut[e.Ref.UID()]
+	return e.Failure.Reason == errInjected || cut == Memory || cut == Fuel && e.Failure.Kind == abi.FailureFuel
+}
+
+// Quiet reports whether nobody has a message that waits, and no message is held back.
+func (r *Run) Quiet() bool {
+	r.mu.Lock()
+	held := r.held
+	r.mu.Unlock()
+	if held > 0 {
+		return false
+	}
+	for _, i := range r.sys.View().AppendInfo(nil) {
+		if i.Mailbox > 0 && !i.Paused {
+			return false
+		}
+	}
+	return true
+}
+
+// Settled is Quiet, and no actor waits for an answer.
+func (r *Run) Settled() bool {
+	if !r.Quiet() {
+		return false
+	}
+	for _, i := range r.sys.View().AppendInfo(nil) {
+		if !strings.HasPrefix(i.Ref.Path(), "/user/") {
+			continue
+		}
+		if x, err := r.sys.View().Inspect(done, i.Ref); err == nil && x.Counts != nil && x.Counts.Asks > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckBounds checks that no actor holds more than it may. It is called between two steps.
+func (r *Run) CheckBounds() {
+	for _, i := range r.sys.View().AppendInfo(nil) {
+		path := i.Ref.Path()
+		if !strings.HasPrefix(path, "/user/") {
+			continue
+		}
+		x, err := r.sys.View().Inspect(done, i.Ref)
+		if err != nil {
+			continue
+		}
+		l := x.Limits
+		over := func(what string, is, most int64) {
+			if most > 0 && is > most {
+				r.Violate("accounts", "%s has %d %s, and its limit is %d", path, is, what, most)
+			}
+			if is < 0 {
+				r.Violate("accounts", "%s has %d %s", path, is, what)
+			}
+		}
+		over("bytes held", x.Parts.Total()-x.Parts.Memory, l.Held)
+		over("children", int64(x.Children), int64(l.Children))
+		over("bytes of messages", x.MailboxBytes, l.MailboxBytes+l.Held)
+		over("unused replies", int64(x.Replies), int64(l.Replies))
+		if c := x.Counts; c != nil {
+			over("timers", int64(c.Timers), int64(l.Timers))
+			over("asks", int64(c.Asks), int64(l.Asks))
+			over("watches", int64(c.Watches), int64(l.Watches))
+			over("stashed messages", int64(c.Stash), int64(l.Stash))
+		}
+	}
+}
+
+// done is a context that has ended: nothing is waited for.
+var done = func() context.Context {
+	ctx, cancel := context.WithDeadline(context.Background(), time.Unix(1, 0))
+	cancel()
+	return ctx
+}()
+
+// CheckEnd checks, after Calm and when all is over, that every mailbox is empty and every ask has ended. bound is how much virtual
+// time has passed since Calm.
+func (r *Run) CheckEnd(bound time.Duration) {
+	r.CheckBounds()
+	r.mu.Lock()
+	held := r.held
+	r.mu.Unlock()
+	if held != 0 {
+		r.Violate("every mailbox empties", "%d bytes of messages are still held back", held)
+	}
+	for _, i := range r.sys.View().AppendInfo(nil) {
+		path := i.Ref.Path()
+		if i.Mailbox > 0 && !i.Paused {
+			r.Violate("every mailbox empties", "%s has %d messages %v after the end of the faults; it is %s", path, i.Mailbox, bound, i.State)
+		}
+		if !strings.HasPrefix(path, "/user/") {
+			continue
+		}
+		if x, err := r.sys.View().Inspect(done, i.Ref); err == nil && x.Counts != nil && x.Counts.Asks > 0 {
+			if _, timers := r.virtual.Next(); !timers {
+				r.Violate("every ask ends", "%s has %d open asks %v after the end of the faults, and nothing is due that would end them", path, x.Counts.Asks, bound)
+			}
+		}
+	}
+}
