@@ -94,7 +94,7 @@ func (s *Schema) Check(e *Event) error {
 // Bounds of what becomes of one event.
 const (
 	mostSteps = 64   // upcasters, one after the other
-	mostParts = 1024 // events
+	mostParts = 1024 // events, and upcasters that are called
 )
 
 // Upcasted calls apply with what has become of a stored event: itself, or what upcasters make of it. The error is an
@@ -108,10 +108,10 @@ func (s *Schema) Upcasted(e *Event, apply func(*Event) error) error {
 }
 
 func (s *Schema) upcast(e *Event, steps int, parts *int, apply func(*Event) error) error {
+	if *parts++; *parts > mostParts {
+		return &Rejected{"upcasters make more than " + strconv.Itoa(mostParts) + " events of event " + strconv.FormatUint(e.Number, 10)}
+	}
 	if s.find(e.Type) == e.Version {
-		if *parts++; *parts > mostParts {
-			return &Rejected{"upcasters make more than " + strconv.Itoa(mostParts) + " events of event " + strconv.FormatUint(e.Number, 10)}
-		}
 		return apply(e)
 	}
 	u := s.upcaster(e.Type, e.Version)

@@ -144,7 +144,7 @@ func compare(a, b *Actor) (action, string) {
 	note(replaced, a.Dispatcher == b.Dispatcher, "dispatcher")
 	note(replaced, a.routing == b.routing, "router")
 	note(replaced, a.keyed == b.keyed, "keyed")
-	note(replaced, a.Durable == b.Durable, durableKey)
+	note(replaced, a.Durable == b.Durable && a.Events == b.Events, durableKey)
 	k, l := a.Limits, b.Limits
 	note(replaced, k.Mailbox == l.Mailbox && k.MailboxBytes == l.MailboxBytes, "limits.mailbox")
 	note(replaced, k.Held == l.Held, "limits.held")

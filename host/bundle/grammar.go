@@ -133,7 +133,7 @@ var limitsShape = object("what one actor may use",
 	optional("asks", count("pending asks", 1_000_000)),
 	optional("stash", count("stashed messages", 1_000_000)),
 	optional("held", sizeIn("bytes that the host holds for it besides its memory: messages, stash, timers, asks, watches, snapshots; default 64MiB", leastHeld, 1<<50)),
-	optional("durable", sizeIn("bytes of a durable actor's state in the store; beyond it the actor fails; default: what memory and held allow", leastDurable, 1<<50)),
+	optional("durable", sizeIn("bytes of a durable actor's state in the store, or of its events; beyond it the actor fails; default: what memory and held allow, or any number", leastDurable, 1<<50)),
 	optional("tree", object("what the actor and all below it may use together; not inherited",
 		optional("actors", count("actors, itself included; default: any number", 1<<30)),
 		optional("memory", sizeIn("bytes that the host holds for them; default: for actors at the top half of the system's, for others no bound", leastSystem, 1<<50)),
@@ -239,7 +239,7 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("supervision", supervisionShape),
 		optional("resend", resendShape),
 		optional("messages", messagesShape),
-		optional(durableKey, boolean("the actor, and all below it, outlive the process; see the key store")),
+		optional(durableKey, boolean("true: the actor, and all below it, outlive the process; events: it keeps what has happened to it as events; see the key store").or(eventsValue)),
 		optional("children", children),
 	)
 	shape.fields = append(append(shape.fields, routingFields()...), optional("keyed", keyedShape))

@@ -94,7 +94,8 @@ type Actor struct {
 	Routing      *Routing     // nil: it is not a router
 	Messages     *Messages    // nil: nothing is said of them
 	Keyed        *Keyed       // nil: it is one actor, and not one for each key
-	Durable      bool
+	Durable      bool         // durable: true
+	Events       bool         // durable: events
 	Children     []Actor
 
 	supervision, resend, mailbox, routing, keyed string // what the manifest says of them, see canonical

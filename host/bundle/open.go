@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
+	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -104,6 +105,8 @@ type Bundle struct {
 	services services
 	system   *host.System // that was started last
 	store    *durable.Store
+	journal  *persist.Journal // nil: no actor keeps events
+	memory   *persist.Memory  // that it is of, without a store
 	noStore  bool
 	gateway  atomic.Pointer[gateway.Gateway]
 }
@@ -395,6 +398,9 @@ func (b *Bundle) single(a *Actor) host.Props {
 		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed).WithDispatcher(a.Dispatcher)
 	if a.Mailbox.Kind() != mailbox.Bounded {
 		p = p.WithMailbox(a.Mailbox.Make)
+	}
+	if a.Events && b.journal != nil {
+		p = b.journal.Guest(p, a.Mailbox, a.Limits.Durable)
 	}
 	for _, g := range a.Grants {
 		p = p.WithGrant(g.Kind.Name(), b.grantOf(g))

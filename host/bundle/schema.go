@@ -48,7 +48,14 @@ func schemaOf(s *shape) map[string]any {
 			m["not"] = map[string]any{"enum": s.not}
 		}
 	case kindBool:
-		m["type"] = "boolean"
+		if m["type"] = "boolean"; s.enum != nil {
+			delete(m, "type")
+			values := []any{true, false}
+			for _, text := range s.enum {
+				values = append(values, text)
+			}
+			m["enum"] = values
+		}
 	case kindInt, kindNumber:
 		m["type"] = map[kind]string{kindInt: "integer", kindNumber: "number"}[s.kind]
 		m["minimum"], m["maximum"] = s.min, s.max

@@ -18,7 +18,7 @@ type shape struct {
 	doc    string
 	fields []field                      // object
 	of     *shape                       // list, mapping
-	enum   []string                     // text
+	enum   []string                     // text; bool: what else it can be
 	key    *rule                        // mapping: its keys
 	match  *rule                        // text
 	what   string                       // text, mapping: what match and key stand for
@@ -57,7 +57,11 @@ const (
 
 var kindNames = [...]string{"anything", "a text", "true or false", "a whole number", "a number", "a size", "a count", "a duration", "a list", "a mapping", "a mapping"}
 
-func boolean(doc string) *shape  { return &shape{kind: kindBool, doc: doc} }
+func boolean(doc string) *shape { return &shape{kind: kindBool, doc: doc} }
+
+// or allows texts beside true and false.
+func (s *shape) or(texts ...string) *shape { s.enum = texts; return s }
+
 func size(doc string) *shape     { return &shape{kind: kindSize, doc: doc, min: 1} }
 func duration(doc string) *shape { return &shape{kind: kindDuration, doc: doc} }
 func anything(doc string) *shape { return &shape{kind: kindAny, doc: doc} }
@@ -331,7 +335,12 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 		}
 		return
 	case kindBool:
-		if n.Tag != "!!bool" {
+		switch {
+		case n.Tag == "!!str" && s.enum != nil:
+			if !slices.Contains(s.enum, v) {
+				c.at(n, "%s cannot be %q%s", where, v, suggestion(v, s.enum))
+			}
+		case n.Tag != "!!bool":
 			c.mismatch(n, s, where)
 		}
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/mailbox"
+	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/regular"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -36,6 +37,7 @@ type Store struct {
 const (
 	leastDurable = 4 << 10
 	durableKey   = "durable"
+	eventsValue  = "events"
 	syncWhat     = "always, never, or how much time a power failure may take, such as 10ms"
 )
 
@@ -97,6 +99,7 @@ func (c *checker) durable(m *Manifest, actors view) {
 		i++
 		a := &m.Actors[i]
 		c.notBelow(v, a)
+		c.events(m, v, a)
 		if a.Durable = v.flag(durableKey, false); !a.Durable {
 			return
 		}
@@ -139,7 +142,7 @@ func (c *checker) notBelow(v view, a *Actor) {
 	i := -1
 	v.mapping("children").pairs(func(_ *yaml.Node, child view) {
 		i++
-		if x := child.get(durableKey); x.given() {
+		if x := child.get(durableKey); x.given() && x.n.Value != eventsValue {
 			c.at(x.n, "actor %s: durable is for actors at the top: all below a durable actor are durable, and a durable actor cannot be below one that is not", a.Children[i].Name)
 		}
 		c.notBelow(child, &a.Children[i])
@@ -148,6 +151,9 @@ func (c *checker) notBelow(v view, a *Actor) {
 
 // plainBelow refuses what a child of a durable actor cannot be.
 func (c *checker) plainBelow(at *yaml.Node, path string, a *Actor) {
+	if a.Events {
+		c.at(at, "actor %s is durable as all below a durable actor, and cannot keep events", path)
+	}
 	if a.Routing != nil || a.Keyed != nil || a.Resend != nil || a.Mailbox.Kind() != mailbox.Bounded || a.Dispatcher != (host.Dispatcher{}) {
 		c.at(at, "actor %s is durable as all below a durable actor, and to, keyed, resend, mailbox.kind and dispatcher cannot be combined with that yet", path)
 	}
@@ -215,12 +221,26 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 		b.log.Error("the store of the last start", "error", err)
 	}
 	m := b.Manifest
+	if b.noStore && keepsEvents(m) {
+		if b.memory, err = persist.NewMemory(); err != nil {
+			return nil, nil, err
+		}
+		b.journal, cfg = b.memory.Journal, cfg.WithStore(b.memory)
+	}
+	if err := b.checkEvents(); err != nil {
+		return nil, nil, errOf(err, b.closeStore())
+	}
 	if m.Store == nil || b.noStore {
 		sys, err := host.New(cfg)
 		return sys, volatile{}, err
 	}
 	if b.store, err = m.Store.Open(); err != nil {
 		return nil, nil, err
+	}
+	if keepsEvents(m) {
+		if b.journal, err = b.store.Events(); err != nil {
+			return nil, nil, errOf(fmt.Errorf("the store %s: %w", m.Store.Path, err), b.closeStore())
+		}
 	}
 	props := durable.Props{}
 	for i := range m.Actors {
@@ -237,6 +257,13 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 
 // closeStore closes the store of a system that has ended.
 func (b *Bundle) closeStore() error {
+	if b.memory != nil {
+		err := b.memory.Close()
+		if b.memory, b.journal = nil, nil; err != nil {
+			return err
+		}
+	}
+	b.journal = nil
 	if b.store == nil {
 		return nil
 	}

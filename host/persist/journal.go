@@ -298,6 +298,11 @@ func (j *Journal) admit(m *member, x *taken, last *uint64) error {
 				return fmt.Errorf("persist: event %d after event %d", e.Event.Number, *last)
 			}
 			*last++
+		case rules.EntryDeleteEvents:
+			if e.To > *last { // those that come later are not meant
+				e.To = *last
+				x.raw[i] = rules.AppendEntry(nil, e)
+			}
 		case rules.EntrySnapshot:
 			if e.Snapshot.Number > *last {
 				return fmt.Errorf("persist: a snapshot of event %d, and there are %d", e.Snapshot.Number, *last)

@@ -62,6 +62,7 @@ type Log struct {
 	core   rules.Core
 	entity *entity
 	member *member
+	failed error // the turn fails with it
 }
 
 // Last is the number of the last event.
@@ -74,8 +75,8 @@ func (l *Log) Recovering() bool { return !l.core.Recovered() }
 func (l *Log) ID() string { return l.member.id }
 
 // Persist stores an event, and applies it. typ is its type and version, such as bank.paid@2, v any value that CBOR can hold.
-// What the turn sends leaves when the event is stored. An error that is not from Apply has changed nothing; after one of
-// Apply the turn has to fail with it.
+// What the turn sends leaves when the event is stored. An error that is not from Apply has changed nothing; if Apply
+// fails, so does the turn.
 func (l *Log) Persist(typ string, v any, tags ...string) error {
 	return l.PersistAll(New(typ, v, tags...))
 }
@@ -111,6 +112,7 @@ func (l *Log) PersistAll(list ...Pending) error {
 		e.ID = l.member.id
 		l.stage(&rules.Entry{Kind: rules.EntryEvent, Event: *e})
 		if err := l.core.Stored(e, l.entity.now.Apply); err != nil {
+			l.failed = err
 			return err
 		}
 	}
@@ -223,9 +225,11 @@ func (x *entity) recover(ctx *host.Context) error {
 		}
 	}
 	if r, ok := x.now.(Recovered); ok {
-		return r.Recovered(ctx)
+		if err := r.Recovered(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	return x.log.failed
 }
 
 // stop ends an actor that cannot be fed, whatever its supervisor says.
@@ -244,7 +248,7 @@ func (x *entity) Receive(ctx *host.Context, m host.Message) error {
 		}
 		return errors.New(why)
 	}
-	if x.now == nil || x.log.core.Last() != x.log.member.state.last {
+	if x.now == nil || x.log.failed != nil || x.log.core.Last() != x.log.member.state.last {
 		if err := x.recover(ctx); err != nil { // a turn that has stored something has failed
 			return err
 		}
@@ -252,7 +256,11 @@ func (x *entity) Receive(ctx *host.Context, m host.Message) error {
 			return errors.New("persist: its events cannot be had any more")
 		}
 	}
-	return x.now.Receive(ctx, m)
+	err := x.now.Receive(ctx, m)
+	if f := x.log.failed; f != nil {
+		return f
+	}
+	return err
 }
 
 // Decide implements host.Supervisor.
