@@ -61,3 +61,78 @@ func TestUpcastersAreBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestH19_Deliveries(t *testing.T) {
+	var d Deliveries
+	for i, to := range []string{"/user/a", "/user/b", "/user/a"} {
+		if id, err := d.Add(to, []byte{byte(i)}); err != nil || id != uint64(i+1) {
+			t.Fatal(id, err)
+		}
+	}
+	if !d.Confirm(2) || d.Confirm(2) || d.Waits(2) || !d.Waits(3) || d.Len() != 2 {
+		t.Error(d)
+	}
+	w := abi.NewWriter(nil)
+	d.MarshalCBOR(w)
+	var back Deliveries
+	r := abi.NewReader(w.Bytes())
+	if back.UnmarshalCBOR(r); r.Done() != nil || back.Len() != 2 {
+		t.Fatal(r.Err())
+	}
+	if id, _ := back.Add("/user/c", nil); id != 4 {
+		t.Error(id)
+	}
+	var sent []uint64
+	next := back.Due(100, func(x *Delivery, _ bool) { sent = append(sent, x.ID) })
+	if len(sent) != 3 || sent[0] != 1 || sent[1] != 3 || next != 100+DefaultInterval {
+		t.Error(sent, next)
+	}
+}
+
+func TestH20_Settings(t *testing.T) {
+	d := Deliveries{Interval: 10, Burst: 2, Warn: 3, Most: 3}
+	for range 3 {
+		if _, err := d.Add("/user/a", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Add("/user/a", nil); !errors.Is(err, ErrUnconfirmed) || !d.Full() {
+		t.Error(err)
+	}
+	counts, warned := map[uint64]int{}, 0
+	for now := int64(0); now < 60; now++ {
+		n := 0
+		d.Due(now, func(x *Delivery, warn bool) {
+			n++
+			counts[x.ID]++
+			if warn {
+				warned++
+			}
+		})
+		if n > 2 {
+			t.Error("a burst of ", n)
+		}
+	}
+	if counts[1] != 6 || counts[3] != 6 || warned != 6 {
+		t.Error(counts, warned)
+	}
+}
+
+func FuzzDeliveries(f *testing.F) {
+	var d Deliveries
+	_, _ = d.Add("/user/a", []byte{1})
+	w := abi.NewWriter(nil)
+	d.MarshalCBOR(w)
+	f.Add(w.Bytes())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var d Deliveries
+		r := abi.NewReader(b)
+		if d.UnmarshalCBOR(r); r.Done() != nil {
+			return
+		}
+		w := abi.NewWriter(nil)
+		if d.MarshalCBOR(w); !bytes.Equal(w.Bytes(), b) {
+			t.Errorf("%x became %x", b, w.Bytes())
+		}
+	})
+}

@@ -18,22 +18,30 @@ func storeCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "store",
 		Usage:     "show what the store of a bundle that does not run has of durable actors, check it, forget an actor",
-		ArgsUsage: "ls [BUNDLE] | show BUNDLE ACTOR | check [BUNDLE] | forget BUNDLE ACTOR",
-		Description: "ls lists the actors whose state is kept, show one of them and all below it. check reads the whole store and says what is damaged. forget has an\n" +
+		ArgsUsage: "ls [BUNDLE] | show BUNDLE ACTOR | events [BUNDLE] | check [BUNDLE] | forget BUNDLE ACTOR",
+		Description: "ls lists the actors whose state is kept, show one of them and all below it. events lists what actors that are durable: events have\n" +
+			"stored: by --id in the order of their numbers, by --tag in the order in which they were stored. check reads the whole store and says what is damaged. forget has an\n" +
 			"actor at the top, and all below it, begin anew at the next start: for code that has changed. A bundle that runs\n" +
 			"has its store to itself.\n\nExamples:\n\n" +
 			"   wasmactors store ls shop --json\n" +
 			"   wasmactors store show shop cart\n" +
+			"   wasmactors store events shop --id /user/cart --from 100\n" +
+			"   wasmactors store events shop --tag paid --json\n" +
 			"   wasmactors store check shop\n" +
 			"   wasmactors store forget shop cart",
-		Flags: append([]cli.Flag{&cli.BoolFlag{Name: "json", Usage: "write JSON"}}, bundleFlags()...),
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
+			&cli.StringFlag{Name: "id", Usage: "events: those of the actor with this `PATH`"},
+			&cli.StringFlag{Name: "tag", Usage: "events: those with this `TAG`"},
+			&cli.Uint64Flag{Name: "from", Usage: "events: from this `NUMBER` on; with --tag, from this offset on"},
+		}, bundleFlags()...),
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
-			most := map[string][2]int{"ls": {0, 1}, "show": {2, 2}, "check": {0, 1}, "forget": {2, 2}}
+			most := map[string][2]int{"ls": {0, 1}, "show": {2, 2}, "events": {0, 1}, "check": {0, 1}, "forget": {2, 2}}
 			n, known := most[c.Args().First()]
 			switch {
 			case !known:
-				return usage("store takes ls, show, check or forget, not %q", c.Args().First())
+				return usage("store takes ls, show, events, check or forget, not %q", c.Args().First())
 			case len(args)-1 < n[0] || len(args)-1 > n[1]:
 				return usage("store %s: wrong number of arguments; see wasmactors store --help", args[0])
 			}
@@ -68,6 +76,9 @@ func storeAction(c *cli.Context, env *environment, verb, path, actor string) err
 	err = func() error {
 		if verb == "forget" {
 			return s.Forget(c.Context, m.Name, actor)
+		}
+		if verb == "events" {
+			return storeEvents(c, env, s)
 		}
 		all, err := s.Actors()
 		if err != nil {

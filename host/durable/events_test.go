@@ -1,14 +1,24 @@
 package durable
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/vfs"
 
+	"github.com/wasmactors/wasmactors/abi"
+	persistrules "github.com/wasmactors/wasmactors/abi/persist"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/persist"
 )
@@ -107,12 +117,10 @@ func (x *eventful) numbers(id string) (list []uint64) {
 // an older one, is refused.
 func TestEventsOutliveTheLog(t *testing.T) {
 	dir := t.TempDir()
-	small := func(o *Options) { o.index = nil }
-	x := mustOpenEvents(t, dir, []string{"t", "idle"}, small)
+	x := mustOpenEvents(t, dir, []string{"t", "idle"})
 	if _, err := x.add("idle", 5); err != nil {
 		t.Fatal(err)
 	}
-	first := x.store.log.Used()
 	for i := 1; i <= 300; i++ {
 		if sum, err := x.add("t", 1); err != nil || sum != i {
 			t.Fatal(sum, err)
@@ -120,15 +128,23 @@ func TestEventsOutliveTheLog(t *testing.T) {
 		if i%100 == 0 {
 			x.checkpoint()
 		}
-	}
-	for r, err := range x.store.log.Read(0) {
-		if err != nil || r.At < 1 {
-			t.Fatal(err)
+		if i == 150 { // a life has files of its own: whole ones are given back
+			x.close()
+			x = mustOpenEvents(t, dir, []string{"t", "idle"})
 		}
 	}
-	_ = first
+	for r, err := range x.store.log.Read(0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := decode(r.Data); err == nil {
+			if h, is := v.(*happened); is && strings.Contains(string(h.data), "/user/idle") {
+				t.Error("the log still has the event of the idle actor")
+			}
+		}
+	}
 	x.close()
-	x = mustOpenEvents(t, dir, []string{"t", "idle"}, small)
+	x = mustOpenEvents(t, dir, []string{"t", "idle"})
 	for name, want := range map[string]int{"t": 300, "idle": 5} {
 		if sum, err := x.add(name, 0); err != nil || sum != want {
 			t.Error(name, sum, err)
@@ -187,4 +203,373 @@ func TestTheIndexIsMissed(t *testing.T) {
 			x.close()
 		}
 	}
+}
+
+// killable is the process that TestEventsKilled kills: it adds 1 for ever, and prints each sum that it was answered.
+func killable(dir string) {
+	t := &fatal{}
+	x := mustOpenEvents(t, dir, []string{"t"})
+	for i := 0; ; i++ {
+		sum, err := x.add("t", 1)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(sum)
+		if i%40 == 39 {
+			x.checkpoint()
+		}
+	}
+}
+
+// fatal is a test that panics.
+type fatal struct{ testing.TB }
+
+func (*fatal) Helper()           {}
+func (*fatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+func (*fatal) Error(args ...any) { panic(fmt.Sprint(args...)) }
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("WASMACTORS_KILLABLE"); dir != "" {
+		killable(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// A process that is killed after any of its answers, and within checkpoints, has lost nothing that it has answered, and done
+// nothing twice: the sum of what is back is that of a twin who was never killed, as far as it has come.
+func TestEventsKilled(t *testing.T) {
+	dir, sum := t.TempDir(), 0
+	for round := range 10 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "WASMACTORS_KILLABLE="+dir)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for n := 0; lines.Scan(); n++ {
+			got, err := strconv.Atoi(lines.Text())
+			if err != nil || got != sum+1 && (n != 0 || got != sum+2) { // one that was under way may count
+				t.Fatalf("round %d: %q after %d: %v", round, lines.Text(), sum, err)
+			}
+			if sum = got; n == 25+7*round {
+				break
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() { // what it has printed before it died counts, too
+			if got, err := strconv.Atoi(lines.Text()); err == nil {
+				sum = max(sum, got)
+			}
+		}
+		_ = cmd.Wait()
+	}
+	x := mustOpenEvents(t, dir, []string{"t"})
+	defer x.close()
+	got, err := x.add("t", 0)
+	if err != nil || got != sum && got != sum+1 || sum < 300 {
+		t.Error(got, sum, err)
+	}
+	if list := x.numbers("/user/t"); len(list) != got || list[len(list)-1] != uint64(got) {
+		t.Error(len(list), got)
+	}
+}
+
+// Many write at the same time, with many tags, while readers follow a tag: each sees all of its events once, in the order of
+// their offsets, and never one that comes later with a lesser offset.
+func TestNoGapInTheTags(t *testing.T) {
+	const writers, each, readers = 6, 40, 4
+	var names []string
+	for i := range writers {
+		names = append(names, fmt.Sprint("w", i))
+	}
+	x := mustOpenEvents(t, t.TempDir(), names)
+	defer x.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	want := writers * each / 2
+	var all sync.WaitGroup
+	seen := make([][]string, readers)
+	for r := range readers {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			from := uint64(0)
+			for len(seen[r]) < want {
+				live := r%2 == 0
+				for e, err := range x.journal.ByTag(ctx, "n1", persist.Query{From: from, Live: live}) {
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if e.Offset < from {
+						t.Errorf("offset %d after %d", e.Offset, from-1)
+					}
+					from, seen[r] = e.Offset+1, append(seen[r], fmt.Sprint(e.ID, " ", e.Number))
+					if len(seen[r]) == want || r == 2 && len(seen[r])%5 == 0 {
+						break
+					}
+				}
+			}
+		}()
+	}
+	for i, name := range names {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for k := range each {
+				if _, err := x.add(name, 1+(k+i)%2); err != nil {
+					t.Error(err)
+					return
+				}
+				if k == each/2 && i == 0 {
+					x.checkpoint()
+				}
+			}
+		}()
+	}
+	all.Wait()
+	for r := range readers {
+		if !slices.Equal(seen[r], seen[0]) {
+			t.Errorf("reader %d has seen others, or in another order: %d and %d", r, len(seen[r]), len(seen[0]))
+		}
+	}
+	once := map[string]bool{}
+	for _, s := range seen[0] {
+		if once[s] {
+			t.Error(s, " twice")
+		}
+		once[s] = true
+	}
+	if len(once) != want {
+		t.Errorf("%d of %d", len(once), want)
+	}
+}
+
+// A record of the log that was forged is refused, or does what the actor could have done: it is in the events of an actor, in
+// their order.
+func TestForgedEvents(t *testing.T) {
+	dir := t.TempDir()
+	x := mustOpenEvents(t, dir, []string{"t"})
+	if _, err := x.add("t", 1); err != nil {
+		t.Fatal(err)
+	}
+	x.close()
+	entry := func(e persistrules.Entry) []byte {
+		w := abi.NewWriter(nil)
+		w.Array(3)
+		w.Text("/user/t")
+		w.Int(1)
+		w.Array(1)
+		w.ByteString(persistrules.AppendEntry(nil, &e))
+		return w.Bytes()
+	}
+	event := func(number uint64, typ string) []byte {
+		return entry(persistrules.Entry{Event: persist.Event{Number: number, Type: typ, Version: 1, Payload: []byte{7}}})
+	}
+	for name, b := range map[string][]byte{"a gap": event(3, "tally.added"), "a number again": event(1, "tally.added"), "no type": event(2, ""), "no record": {1, 2, 3}} {
+		other := t.TempDir()
+		if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Chmod(filepath.Join(other, "secret"), 0o600)
+		s, err := Open(Options{Dir: other})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := s.log.Append([]byte{version, tagEvents}, b)
+		if err == nil {
+			err = s.log.Await(t.Context(), at)
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if x, err := openEvents(t, other, []string{"t"}); err == nil {
+			t.Error(name, " was taken")
+			x.close()
+		} else if !errors.Is(err, ErrRecord) {
+			t.Error(name, err)
+		}
+	}
+}
+
+// While a sync is under way an actor that keeps events goes on, and nothing that it sends is seen: not what it has sent with
+// an event, and not what follows from it.
+func TestNothingOfEventsLeavesEarly(t *testing.T) {
+	dir := t.TempDir()
+	disk := slow(t, dir)
+	x := mustOpenEvents(t, dir, []string{"t"}, func(o *Options) { o.FS = disk })
+	if _, err := x.add("t", 1); err != nil {
+		t.Fatal(err)
+	}
+	held := make(chan struct{})
+	disk.mu.Lock()
+	disk.held = held
+	disk.mu.Unlock()
+	answers := make(chan string, 2)
+	ask := func(n int) {
+		sum, err := x.add("t", n)
+		answers <- fmt.Sprint(n, " ", sum, " ", err)
+	}
+	go ask(5)
+	ref, _ := x.Lookup("/user/t")
+	eventually(t, func() bool { i, err := x.View().Info(ref); return err == nil && i.Turns == 2 })
+	go ask(0) // it stores nothing, and tells what the one before has done
+	eventually(t, func() bool { i, err := x.View().Info(ref); return err == nil && i.Turns == 3 })
+	time.Sleep(20 * time.Millisecond)
+	select {
+	case a := <-answers:
+		t.Error("it has left: ", a)
+	default:
+	}
+	if n := x.numbers("/user/t"); len(n) != 1 {
+		t.Error("an event is found that is not durable: ", n)
+	}
+	disk.mu.Lock()
+	disk.held = nil
+	disk.mu.Unlock()
+	close(held)
+	got := []string{<-answers, <-answers}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"0 6 <nil>", "5 6 <nil>"}) {
+		t.Error(got)
+	}
+	x.close()
+}
+
+// When the log fails the actors that keep events stop, and what was not durable was not answered.
+func TestEventsStopWithTheLog(t *testing.T) {
+	dir := t.TempDir()
+	disk := slow(t, dir)
+	x := mustOpenEvents(t, dir, []string{"t"}, func(o *Options) { o.FS = disk })
+	if _, err := x.add("t", 1); err != nil {
+		t.Fatal(err)
+	}
+	ref, _ := x.Lookup("/user/t")
+	ended, err := x.Ended(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.mu.Lock()
+	disk.err = errors.New("no more")
+	disk.mu.Unlock()
+	if sum, err := x.add("t", 1); err == nil {
+		t.Error("it was answered: ", sum)
+	}
+	<-ended
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := x.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := x.store.Close(); !errors.Is(err, ErrFailed) {
+		t.Error(err)
+	}
+	x = mustOpenEvents(t, dir, []string{"t"})
+	if sum, err := x.add("t", 0); err != nil || sum != 1 && sum != 2 {
+		t.Error(sum, err)
+	}
+	x.close()
+}
+
+// courier keeps what it has to deliver as events.
+type courier struct {
+	log *persist.Log
+	out persistrules.Deliveries
+}
+
+func (c *courier) Apply(e *persist.Event) (err error) {
+	if e.Type == "courier.confirmed" {
+		var id uint64
+		err = host.Message{Payload: e.Payload}.Decode(&id)
+		c.out.Confirm(id)
+		return err
+	}
+	_, err = c.out.Add("/user/outside", e.Payload)
+	return err
+}
+
+func (c *courier) Recovered(ctx *host.Context) error { c.send(ctx); return nil }
+
+func (c *courier) send(ctx *host.Context) {
+	to, err := ctx.System().Lookup("/user/outside")
+	if err != nil {
+		return
+	}
+	c.out.Due(ctx.System().Clock().Now().UnixNano(), func(x *persistrules.Delivery, _ bool) { _ = ctx.Tell(to, host.Raw(x.Payload)) })
+}
+
+func (c *courier) Receive(ctx *host.Context, m host.Message) error {
+	var text string
+	var id uint64
+	var err error
+	switch {
+	case m.Decode(&text) == nil:
+		err = c.log.Persist("courier.taken@1", text)
+	case m.Decode(&id) == nil && c.out.Waits(id):
+		err = c.log.Persist("courier.confirmed@1", id)
+	}
+	if err != nil {
+		return err
+	}
+	c.send(ctx)
+	if m.Sender.IsZero() {
+		return nil
+	}
+	return ctx.Reply(c.out.Len())
+}
+
+// What was not confirmed when the process ended is sent again by the next one, and what was is not.
+func TestH19_AtLeastOnce(t *testing.T) {
+	dir := t.TempDir()
+	d := persist.Definition{Schema: new(persist.Schema).Type("courier.taken", 1).Type("courier.confirmed", 1)}
+	start := func() *eventful {
+		x := mustOpenEvents(t, dir, nil)
+		if _, err := x.Spawn("courier", x.journal.Props(d, func(l *persist.Log) persist.Actor { return &courier{log: l} }, 0)); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	seen := func(x *eventful, n int) (list []string) {
+		eventually(t, func() bool {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			list = slices.Clone(x.seen)
+			return len(list) >= n
+		})
+		return list
+	}
+	tell := func(x *eventful, vs ...any) {
+		ref, err := x.Lookup("/user/courier")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vs {
+			if _, err := x.Ask(t.Context(), ref, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	x := start()
+	tell(x, "a", "b", "c", uint64(2))
+	if got := seen(x, 3); len(got) != 3 {
+		t.Error(got)
+	}
+	x.close()
+	x = start()
+	if got := seen(x, 2); !slices.Equal(got, []string{"6161", "6163"}) {
+		t.Error(got)
+	}
+	tell(x, uint64(1), uint64(3), "d")
+	x.close()
+	x = start()
+	if got := seen(x, 1); !slices.Equal(got, []string{"6164"}) {
+		t.Error(got)
+	}
+	x.close()
 }

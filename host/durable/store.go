@@ -237,15 +237,15 @@ var _ interface {
 
 // Turn implements record.Recorder: the turn goes on at once, and what leaves the process because of it waits.
 func (s *Store) Turn(t *record.Turn) {
-	if s.frozen.Load() {
-		t.Answer(ErrClosing)
-		return
-	}
 	if j := s.events.Load(); j != nil {
 		if x, ours, err := j.Prepare(t); ours {
 			s.turnOfEvents(j, t, &x, err)
 			return
 		}
+	}
+	if s.frozen.Load() {
+		t.Answer(ErrClosing)
+		return
 	}
 	s.mu.Lock()
 	err, full := s.err, false

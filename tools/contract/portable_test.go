@@ -25,7 +25,7 @@ func TestGuestCodeStaysWithinTinyGo(t *testing.T) {
 	samples := []string{"encoding/base64", "encoding/hex", "encoding/json", "crypto/hmac", "crypto/sha256", "net/url", "slices", "strings"}
 	tools := []string{root + "guest-sdk/gen", root + "guest-sdk/actortest"} // they run where the author works
 	files := 0
-	for _, dir := range []string{"abi", "guest-sdk", "samples/hello/guest", "samples/ledger/guest", "samples/flaky/guest", "samples/chat/guest", "samples/crawler/guest", "samples/webhooks/guest", "samples/redis/guest", "bench/guests/go"} {
+	for _, dir := range []string{"abi", "guest-sdk", "samples/hello/guest", "samples/ledger/guest", "samples/flaky/guest", "samples/chat/guest", "samples/crawler/guest", "samples/webhooks/guest", "samples/redis/guest", "samples/accounts/guest", "bench/guests/go"} {
 		mod, err := os.ReadFile(root + dir + "/go.mod")
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestSamplesBuildWithTinyGo(t *testing.T) {
 	if err != nil {
 		t.Skip("tinygo is not installed: the samples are built with standard Go only")
 	}
-	for _, dir := range []string{"samples/hello/guest", "samples/ledger/guest", "samples/flaky/guest", "samples/chat/guest", "samples/crawler/guest", "samples/webhooks/guest", "samples/redis/guest"} {
+	for _, dir := range []string{"samples/hello/guest", "samples/ledger/guest", "samples/flaky/guest", "samples/chat/guest", "samples/crawler/guest", "samples/webhooks/guest", "samples/redis/guest", "samples/accounts/guest"} {
 		out := filepath.Join(t.TempDir(), "guest.wasm")
 		cmd := exec.Command(tinygo, "build", "-target=wasip1", "-buildmode=c-shared", "-scheduler=none", "-panic=print", "-no-debug", "-o", out, ".")
 		cmd.Dir = root + dir

@@ -192,7 +192,7 @@ func TestFreshClone(t *testing.T) {
 	clone := filepath.Join(t.TempDir(), "clone")
 	copyTracked(t, "../..", clone)
 	w := newWorkshop(t)
-	for _, m := range []string{".", "abi", "guest-sdk", "samples/hello/guest", "samples/ledger/guest", "samples/flaky/guest", "samples/chat/guest", "samples/crawler/guest", "samples/webhooks/guest", "samples/redis/guest"} {
+	for _, m := range []string{".", "abi", "guest-sdk", "samples/hello/guest", "samples/ledger/guest", "samples/flaky/guest", "samples/chat/guest", "samples/crawler/guest", "samples/webhooks/guest", "samples/redis/guest", "samples/accounts/guest"} {
 		w.run(filepath.Join(clone, m), "go", "build", "./...")
 	}
 }
