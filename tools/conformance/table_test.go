@@ -35,6 +35,7 @@ func rows() (ids []string) {
 	series("I%02d", 1, 18)
 	series("J%02d", 1, 6)
 	series("K%02d", 1, 23)
+	ids = append(ids, "L02", "L04", "L05", "L06", "L08", "L10", "L12", "L13", "L16")
 	series("L%02d", 33, 34)
 	series("N%02d", 2, 16)
 	ids = append(ids, "N18", "N20")

@@ -39,6 +39,8 @@ var machine = map[string]string{
 	"host/bundle/change.go":                    "how long the end of what is replaced may take",
 	"host/bundle/feed.go":                      "lines of a person or a program outside: how fast they are sent, and how long their ends are waited for",
 	"host/children.go":                         "whoever spawns from outside waits for the memory of the machine; a manual system does not",
+	"host/cluster/boot_other.go":               "the default of Config.Since",
+	"host/cluster/node.go":                     "the default of Config.Clock",
 	"host/config.go":                           "the defaults, in place of which Config takes others",
 	"host/durable.go":                          "how long the end of a process may wait for durable actors; a manual system runs within",
 	"host/durable/checkpoint.go":               "by a caller's context, and how long turns may take to come to rest, which run in the machine's time",

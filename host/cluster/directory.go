@@ -1,0 +1,37 @@
+package cluster
+
+import "errors"
+
+// Entry is a key of the directory.
+type Entry struct {
+	Key      string
+	Value    []byte // nil: there is none
+	Revision uint64 // of the last change, growing over all keys
+}
+
+// Directory is what all nodes agree on: small values by key. It may be slow and may fail, but a change that it has
+// confirmed stays, and all see the changes of a key in the same order. Functions given to it are called from any goroutine,
+// one after the other for a Watch.
+type Directory interface {
+	// Put replaces the value of a key if the key was last changed at the revision (0: never). The error is ErrConflict if it
+	// was not. After any other error it is not known whether the value was replaced.
+	Put(key string, value []byte, revision uint64, done func(revision uint64, err error))
+	// Watch calls each for all keys that there are, and then for each change.
+	Watch(each func(Entry)) (stop func())
+}
+
+// ErrConflict says that a key was changed by somebody else.
+var ErrConflict = errors.New("cluster: the key was changed")
+
+// Links carry packets between nodes. Packets may be lost, late, doubled and overtaken; from whom one comes is true.
+type Links interface {
+	// Send sends a packet, which belongs to the links then. It does not block.
+	Send(to uint16, packet []byte)
+	// Receive sets who gets packets. f does not keep them.
+	Receive(f func(from uint16, packet []byte))
+	// MaxPacket is the largest packet that Send takes, in bytes, at least MinPacket.
+	MaxPacket() int
+}
+
+// MinPacket is the least size that links must carry, in bytes.
+const MinPacket = 4 << 10

@@ -1,0 +1,252 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// A node acts until its deadline: a lease after it has begun the last renewal that was confirmed. Another node evicts it
+// when it has seen its entry unchanged for longer than that, by its own clock. It has seen the entry after the renewal had
+// begun, and waits for an eighth more, which is more than clocks differ: so the node has stopped acting by then.
+
+// patience is how long an entry may stay unchanged.
+func (n *Node) patience() time.Duration { return n.cfg.Lease + n.cfg.Lease/8 }
+
+// Join makes the node a member. joined is called once, with the member or with why it is none.
+func (n *Node) Join(joined func(Member, error)) {
+	n.mu.Lock()
+	if n.state != 0 {
+		n.unlock()
+		joined(Member{}, errors.New("cluster: a node joins once"))
+		return
+	}
+	n.state, n.joined = joining, joined
+	n.unlock()
+	n.links.Receive(n.receive)
+	stop := n.cfg.Directory.Watch(n.changed)
+	n.mu.Lock()
+	n.stop = stop
+	n.after(n.cfg.Lease/8, nil, n.take) // by then most of what there is has been seen
+	n.unlock()
+}
+
+// take takes the number that was unused for longest.
+func (n *Node) take() {
+	if n.state != joining {
+		return
+	}
+	best, revision := uint16(0), ^uint64(0)
+	for i := uint16(1); i <= abi.MaxNode; i++ {
+		m := n.members[i]
+		switch {
+		case m == nil && !n.tried[i]:
+			best, revision = i, 0
+		case m != nil && m.Gone && m.revision < revision:
+			best, revision = i, m.revision
+			continue
+		default:
+			continue
+		}
+		break
+	}
+	if best == 0 {
+		n.fail(ErrNoNumber)
+		return
+	}
+	n.tried[best] = true
+	self := Member{Number: best, ID: n.cfg.ID, Name: n.cfg.Name, Roles: n.cfg.Roles}
+	began, once := n.since(), false
+	value := self.encode()
+	n.later = append(n.later, func() {
+		n.cfg.Directory.Put(memberKey(best), value, revision, func(at uint64, err error) {
+			n.mu.Lock()
+			defer n.unlock()
+			if once || n.state != joining {
+				return
+			}
+			once = true
+			if err == nil {
+				self.Born, self.revision = at, at
+				n.begin(self, began)
+				return
+			}
+			n.after(n.cfg.Lease/16, nil, n.take)
+		})
+	})
+}
+
+// begin makes the node act.
+func (n *Node) begin(self Member, began time.Duration) {
+	if n.since() >= began+n.cfg.Lease {
+		n.fail(fmt.Errorf("%w: the directory has answered after more than the lease", ErrLost))
+		return
+	}
+	n.state, n.self, n.deadline = acting, self, began+n.cfg.Lease
+	for _, m := range n.members {
+		if !m.Gone && m.Number != self.Number {
+			n.pairs[m.Number] = newPair(n, m.Member)
+		}
+	}
+	n.tell(self, nil)
+	n.watchDeadline()
+	n.after(n.cfg.Lease/4, nil, n.renewLease)
+}
+
+func (n *Node) tell(m Member, err error) {
+	if joined := n.joined; joined != nil {
+		n.joined = nil
+		n.later = append(n.later, func() { joined(m, err) })
+	}
+}
+
+func (n *Node) watchDeadline() {
+	n.after(max(n.deadline-n.since(), 0), nil, func() {
+		if n.state != acting {
+			return
+		}
+		if n.since() >= n.deadline {
+			n.fail(fmt.Errorf("%w: its lease could not be renewed in time", ErrLost))
+			return
+		}
+		n.watchDeadline()
+	})
+}
+
+// renewLease begins a renewal, and has the next begun.
+func (n *Node) renewLease() {
+	if n.state != acting {
+		return
+	}
+	n.after(n.cfg.Lease/4, nil, n.renewLease)
+	next := n.self
+	next.Beat++
+	began, value, revision := n.since(), next.encode(), n.self.revision
+	n.later = append(n.later, func() {
+		n.cfg.Directory.Put(memberKey(next.Number), value, revision, func(at uint64, err error) {
+			n.mu.Lock()
+			defer n.unlock()
+			if err != nil || n.state != acting || at <= revision {
+				return // not known: the entry that is seen decides about the next one
+			}
+			n.self.Beat, n.self.revision = max(next.Beat, n.self.Beat), max(at, n.self.revision)
+			n.deadline = max(n.deadline, began+n.cfg.Lease)
+		})
+	})
+}
+
+// fail ends the node's acting.
+func (n *Node) fail(err error) {
+	if n.state == lost {
+		return
+	}
+	was := n.state
+	n.state = lost
+	n.event(Event{Kind: EventLost, Node: n.self.Number, Text: err.Error()})
+	for i := uint16(1); i <= abi.MaxNode; i++ {
+		if p := n.pairs[i]; p != nil {
+			p.deliver(p.lost())
+		}
+	}
+	n.pairs = map[uint16]*pair{}
+	if stop := n.stop; stop != nil {
+		n.stop = nil
+		n.later = append(n.later, stop)
+	}
+	n.tell(Member{}, err)
+	if was == acting && n.cfg.Lost != nil {
+		n.later = append(n.later, func() { n.cfg.Lost(err) })
+	}
+}
+
+// Leave gives the number back. The system should be closed before: the others take its actors for ended.
+func (n *Node) Leave(done func(error)) {
+	n.mu.Lock()
+	defer n.unlock()
+	if n.state != acting {
+		n.later = append(n.later, func() { done(ErrLost) })
+		return
+	}
+	gone := n.self
+	gone.Gone = true
+	n.cfg.Lost = nil
+	n.fail(errors.New("cluster: the node has left"))
+	value, once := gone.encode(), false
+	n.later = append(n.later, func() {
+		n.cfg.Directory.Put(memberKey(gone.Number), value, gone.revision, func(_ uint64, err error) {
+			if !once {
+				once = true
+				done(err)
+			}
+		})
+	})
+}
+
+// changed is told of each entry of the directory.
+func (n *Node) changed(e Entry) {
+	n.mu.Lock()
+	defer n.unlock()
+	m, err := decodeMember(e)
+	if err != nil {
+		n.event(Event{Kind: EventRefused, Text: err.Error()})
+		return
+	}
+	before := n.members[m.Number]
+	if n.state == lost || before != nil && before.revision >= m.revision {
+		return
+	}
+	now := &seen{m, n.since()}
+	n.members[m.Number] = now
+	if n.state == acting && m.Number == n.self.Number && m.revision > n.self.revision {
+		if m.ID != n.self.ID || m.Gone {
+			n.fail(fmt.Errorf("%w: it was evicted", ErrLost))
+			return
+		}
+		n.self.revision, n.self.Beat = m.revision, m.Beat // its own renewal, of which it has not heard yet
+	}
+	if before != nil && !before.Gone && (m.Gone || m.Born != before.Born) {
+		n.goneAway(m.Number)
+	}
+	if m.Gone {
+		return
+	}
+	if before == nil || before.Gone || m.Born != before.Born {
+		n.event(Event{Kind: EventJoined, Node: m.Number, Text: m.Name})
+		if n.state == acting && m.Number != n.self.Number {
+			n.pairs[m.Number] = newPair(n, m)
+		}
+	}
+	n.after(n.patience(), nil, func() { n.expire(now) })
+}
+
+func (n *Node) goneAway(number uint16) {
+	n.event(Event{Kind: EventGone, Node: number})
+	if p := n.pairs[number]; p != nil {
+		out := p.lost()
+		delete(n.pairs, number)
+		p.deliver(out)
+	}
+}
+
+// expire evicts a member whose entry has stayed as it is for too long.
+func (n *Node) expire(m *seen) {
+	if n.members[m.Number] != m || n.state == acting && m.Number == n.self.Number {
+		return
+	}
+	if n.state == joining {
+		n.after(n.cfg.Lease, nil, func() { n.expire(m) })
+		return
+	}
+	if left := m.at + n.patience() - n.since(); left > 0 {
+		n.after(left, nil, func() { n.expire(m) })
+		return
+	}
+	gone := m.Member
+	gone.Gone = true
+	value := gone.encode()
+	n.event(Event{Kind: EventEvicted, Node: m.Number, Text: m.Name})
+	n.later = append(n.later, func() { n.cfg.Directory.Put(memberKey(gone.Number), value, gone.revision, func(uint64, error) {}) })
+	n.after(n.cfg.Lease/4, nil, func() { n.expire(m) }) // if that fails
+}

@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/wasmactors/wasmactors/abi"
+)
+
+// Member is a node as the directory has it.
+type Member struct {
+	Number uint16   `cbor:"1,keyasint"`
+	ID     uint64   `cbor:"2,keyasint"` // of its start: random
+	Name   string   `cbor:"3,keyasint"`
+	Roles  []string `cbor:"4,keyasint,omitempty"`
+	Gone   bool     `cbor:"5,keyasint,omitempty"` // it has left, or was evicted
+	Beat   uint64   `cbor:"6,keyasint"`           // how often it has renewed its lease
+	Born   uint64   `cbor:"7,keyasint,omitempty"` // the revision at which it got its number; 0 in the entry that takes it
+
+	revision uint64 // of the entry
+}
+
+// Bounds of a member's entry.
+const (
+	MaxRoles   = 32
+	maxEntry   = 8 << 10
+	memberKeys = "node."
+)
+
+func memberKey(number uint16) string { return memberKeys + strconv.Itoa(int(number)) }
+
+func (m *Member) encode() []byte {
+	b, err := cbor.Marshal(m)
+	if err != nil {
+		panic(err) // of numbers and texts
+	}
+	return b
+}
+
+var memberDecoder = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxNestedLevels: 4, MaxArrayElements: 64, MaxMapPairs: 16, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}()
+
+// decodeMember reads an entry of a node. Its Born is that of the entry, or the entry's revision.
+func decodeMember(e Entry) (Member, error) {
+	number, err := strconv.ParseUint(strings.TrimPrefix(e.Key, memberKeys), 10, 16)
+	m := Member{}
+	switch {
+	case err != nil || number == 0 || number > abi.MaxNode || memberKey(uint16(number)) != e.Key:
+		return m, fmt.Errorf("cluster: %q is no key of a node", e.Key)
+	case len(e.Value) > maxEntry:
+		return m, fmt.Errorf("cluster: the entry of node %d has %d bytes, at most %d", number, len(e.Value), maxEntry)
+	}
+	if err := memberDecoder.Unmarshal(e.Value, &m); err != nil {
+		return m, fmt.Errorf("cluster: the entry of node %d: %w", number, err)
+	}
+	if m.Number != uint16(number) || m.ID == 0 || len(m.Roles) > MaxRoles || !abi.ValidName([]byte(m.Name)) ||
+		slices.ContainsFunc(m.Roles, func(r string) bool { return !abi.ValidName([]byte(r)) }) || m.Born > e.Revision {
+		return m, fmt.Errorf("cluster: the entry of node %d is not one that a node writes", number)
+	}
+	if m.revision = e.Revision; m.Born == 0 {
+		m.Born = e.Revision
+	}
+	return m, nil
+}
+
+// HasRole reports whether a member has a role.
+func (m Member) HasRole(role string) bool { return slices.Contains(m.Roles, role) }

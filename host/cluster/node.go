@@ -1,0 +1,327 @@
+// Package cluster joins systems on several machines. A node holds a number under a lease in a [Directory], and its system's
+// refs have that number. Messages and signals for actors of other nodes go over [Links], in order for each pair of nodes and
+// once. When a node does not renew its lease it stops acting, and the others learn that it is gone.
+//
+// Package host imports nothing of this. The real directory and links are in packages of their own.
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/internal/clock"
+)
+
+// Config configures a node.
+type Config struct {
+	Name  string // of the node, as an actor's name
+	Roles []string
+	// Lease is how long a node may act without having renewed, at least MinLease. All nodes have the same.
+	Lease time.Duration
+	// ID is the node's for this start: random, not 0, and of no other start.
+	ID uint64
+	// Directory and Links are those of the cluster.
+	Directory Directory
+	Links     Links
+	// Clock runs what is due; nil: the machine's.
+	Clock host.Clock
+	// Since is the time since any moment; it never goes back, and counts the time that the machine sleeps. nil: the
+	// machine's. Clocks of nodes may differ in speed by 5 %.
+	Since func() time.Duration
+	// Credit is how many bytes may wait for another node; 0: DefaultCredit. A message beyond is refused with
+	// host.ErrMailboxFull.
+	Credit int
+	// Control says whether the actors of a node may stop those of this node; nil: none may.
+	Control func(Member) bool
+	// Lost is called once when the node must not act any more, although nobody has stopped it: its system has to be closed.
+	Lost func(error)
+	// Events gets what happens; nil: nobody. It must not block, nor call the node.
+	Events func(Event)
+}
+
+// MinLease is the shortest lease.
+const MinLease = time.Second
+
+// DefaultLease is the lease that suits a directory that is embedded.
+const DefaultLease = 4 * time.Second
+
+// EventKind is what has happened.
+type EventKind uint8
+
+// The events.
+const (
+	EventJoined  EventKind = iota + 1 // another node is there
+	EventGone                         // another node has left, or was evicted
+	EventGap                          // Count units have not arrived, and are asked for again
+	EventBroken                       // a node has begun anew; what was under way is lost
+	EventRefused                      // something of a node was not taken: Text says why
+	EventEvicted                      // this node has evicted another, whose lease is over
+	EventLost                         // this node must not act any more
+)
+
+// Event is one of them.
+type Event struct {
+	Kind  EventKind
+	Node  uint16
+	Count uint64
+	Text  string
+}
+
+var (
+	// ErrLost says that a node must not act any more: it could not renew its lease in time, or was evicted.
+	ErrLost = errors.New("cluster: the node is lost")
+	// ErrNoNumber says that all numbers are taken.
+	ErrNoNumber = errors.New("cluster: all node numbers are taken")
+)
+
+// Node is this process as a member. Its methods may be called by any goroutine.
+type Node struct {
+	cfg   Config
+	links Links
+	since func() time.Duration
+	clock host.Clock
+
+	mu       sync.Mutex
+	state    state
+	self     Member
+	deadline time.Duration
+	tried    map[uint16]bool
+	joined   func(Member, error)
+	stop     func()
+	members  map[uint16]*seen
+	pairs    map[uint16]*pair
+	asks     map[question]*asked
+	port     network.Port
+	draining []*pair
+	later    []func() // calls to the outside, without the lock
+	running  bool
+}
+
+type state uint8
+
+const (
+	joining state = iota + 1
+	acting
+	lost
+)
+
+// seen is a member, and when its entry was last seen to change.
+type seen struct {
+	Member
+	at time.Duration
+}
+
+// New is a node that is not a member yet.
+func New(cfg Config) (*Node, error) {
+	if cfg.Credit == 0 {
+		cfg.Credit = DefaultCredit
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = DefaultLease
+	}
+	switch {
+	case !abi.ValidName([]byte(cfg.Name)):
+		return nil, fmt.Errorf("cluster: the node's name %q is not one: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -", cfg.Name, abi.MaxName)
+	case cfg.Directory == nil || cfg.Links == nil || cfg.ID == 0:
+		return nil, errors.New("cluster: Config.Directory, Links and ID are needed")
+	case cfg.Lease < MinLease:
+		return nil, fmt.Errorf("cluster: a lease of %v: at least %v", cfg.Lease, MinLease)
+	case cfg.Links.MaxPacket() < MinPacket:
+		return nil, fmt.Errorf("cluster: packets of %d bytes: links must carry %d", cfg.Links.MaxPacket(), MinPacket)
+	case len(cfg.Roles) > MaxRoles:
+		return nil, fmt.Errorf("cluster: %d roles, at most %d", len(cfg.Roles), MaxRoles)
+	}
+	for _, r := range cfg.Roles {
+		if !abi.ValidName([]byte(r)) {
+			return nil, fmt.Errorf("cluster: the role %q is no name", r)
+		}
+	}
+	n := &Node{cfg: cfg, links: cfg.Links, since: cfg.Since, clock: cfg.Clock, members: map[uint16]*seen{}, pairs: map[uint16]*pair{}, asks: map[question]*asked{}, tried: map[uint16]bool{}}
+	if n.clock == nil {
+		n.clock = clock.Real()
+	}
+	if n.since == nil {
+		n.since = sinceBoot()
+	}
+	return n, nil
+}
+
+func (c *Config) control(m Member) bool { return c.Control != nil && c.Control(m) }
+
+// Attach gives the node its system, which was made with Config.WithNode of the member's number.
+func (n *Node) Attach(s *host.System) error {
+	p, err := network.Join(s, carrier{n})
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.unlock()
+	if n.state != acting || p.Node() != n.self.Number {
+		return fmt.Errorf("cluster: the system is of node %d, the member is node %d", p.Node(), n.self.Number)
+	}
+	n.port = p
+	return nil
+}
+
+// Acting reports whether the node may act: its lease is not over.
+func (n *Node) Acting() bool {
+	n.mu.Lock()
+	defer n.unlock()
+	return n.acting()
+}
+
+func (n *Node) acting() bool { return n.state == acting && n.since() < n.deadline }
+
+// Members are the nodes that are there, by their numbers.
+func (n *Node) Members() []Member {
+	n.mu.Lock()
+	defer n.unlock()
+	var out []Member
+	for i := range uint16(abi.MaxNode) {
+		if m := n.members[i+1]; m != nil && !m.Gone {
+			out = append(out, m.Member)
+		}
+	}
+	return out
+}
+
+// Waiting is how many bytes wait for another node.
+func (n *Node) Waiting(number uint16) int {
+	n.mu.Lock()
+	defer n.unlock()
+	if p := n.pairs[number]; p != nil {
+		return p.bytes
+	}
+	return 0
+}
+
+// Owed is how many asks of this node wait for others, and how many watches there are between nodes.
+func (n *Node) Owed() (asks, watches int) {
+	n.mu.Lock()
+	defer n.unlock()
+	for _, p := range n.pairs {
+		watches += len(p.watches) + len(p.watchers) + len(p.handles)
+	}
+	return len(n.asks), watches
+}
+
+// carrier implements network.Carrier.
+type carrier struct{ *Node }
+
+func (c carrier) Carry(to abi.Ref, frame []byte) error {
+	n := c.Node
+	m, g, err := network.Decode(frame)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.unlock()
+	p := n.pairs[to.Node()]
+	if p == nil { // beyond the deadline it waits: a late confirmation of the lease may come before the end
+		return host.ErrNodeLost
+	}
+	credit := n.cfg.Credit
+	if g != nil {
+		credit *= 2
+	}
+	if p.bytes+len(frame) > credit && p.bytes > 0 && g != nil { // a signal must not be lost alone
+		p.renew("too much waits for it")
+	}
+	if !p.leaving(to, m, g) || !p.queue(to, frame, credit) {
+		return errCredit
+	}
+	return nil
+}
+
+// errCredit says that too much waits for a node.
+var errCredit error = &creditError{}
+
+type creditError struct{}
+
+func (*creditError) Error() string       { return "cluster: too much waits for the node of the actor" }
+func (*creditError) Unwrap() error       { return host.ErrMailboxFull }
+func (*creditError) ManifestKey() string { return "cluster.credit" }
+
+// renew gives up what waits for the other node, and begins anew: to both, the other was lost for a moment.
+func (p *pair) renew(why string) {
+	p.node.event(Event{Kind: EventBroken, Node: p.peer.Number, Count: uint64(len(p.out)), Text: why})
+	p.session++
+	p.out, p.bytes, p.base, p.sent, p.under = nil, 0, 1, 0, 0
+	p.deliver(p.lost())
+}
+
+func (n *Node) event(e Event) {
+	if n.cfg.Events != nil {
+		n.later = append(n.later, func() { n.cfg.Events(e) })
+	}
+}
+
+func (n *Node) refuse(of uint16, why string) {
+	n.event(Event{Kind: EventRefused, Node: of, Count: 1, Text: why})
+}
+
+// receive takes a packet of another node.
+func (n *Node) receive(from uint16, b []byte) {
+	k, err := decodePacket(b)
+	n.mu.Lock()
+	defer n.unlock()
+	p := n.pairs[from]
+	switch {
+	case !n.acting() || n.port == nil:
+	case err != nil:
+		n.refuse(from, "a packet is malformed, or of another version")
+	case p == nil:
+		n.refuse(from, "the node is not known, or is gone")
+	case k.born != p.peer.Born || k.receiver != n.self.Born:
+		n.refuse(from, "a packet is of another life of one of the two nodes")
+	default:
+		p.receive(k)
+	}
+}
+
+// after has f called later, with the lock, while the pair is there; p may be nil.
+func (n *Node) after(d time.Duration, p *pair, f func()) {
+	n.clock.AfterFunc(d, func() {
+		n.mu.Lock()
+		defer n.unlock()
+		if n.state != lost && (p == nil || n.pairs[p.peer.Number] == p) {
+			f()
+		}
+	})
+}
+
+// unlock gives the lock back, after what was noted is told to the engine and to the outside.
+func (n *Node) unlock() {
+	if n.running {
+		n.mu.Unlock()
+		return
+	}
+	n.running = true
+	for len(n.draining) > 0 || len(n.later) > 0 {
+		port := n.port
+		var out []delivery
+		for _, p := range n.draining {
+			out = append(out, p.arrivals...)
+			p.arrivals = nil
+		}
+		calls := n.later
+		n.draining, n.later = nil, nil
+		n.mu.Unlock()
+		for _, f := range calls {
+			f()
+		}
+		for _, d := range out {
+			if port != nil {
+				_ = port.Arrive(d.to, d.frame) // it was decoded, and is for this node
+			}
+		}
+		n.mu.Lock()
+	}
+	n.running = false
+	n.mu.Unlock()
+}

@@ -1,0 +1,260 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+)
+
+// What two nodes owe each other, so that nobody waits for a node that is lost. The engine knows nothing of this: it is read
+// from the frames that pass, and what it gets when a node is lost are frames, too.
+
+// question is an ask of this node.
+type question struct {
+	asker       abi.Ref
+	correlation uint64
+}
+
+// asked is an open ask: who is to answer it, and answers that came before the news of who may give them.
+type asked struct {
+	holder abi.Ref   // who has the question now
+	who    []abi.Ref // may answer: was asked, or has been handed the question by one who was
+	due    time.Duration
+	held   []held
+}
+
+// held is a frame for an asker that waits for a delegation.
+type held struct {
+	by    abi.Ref // who must have been asked
+	to    abi.Ref
+	frame []byte
+}
+
+// bond is a watch: by is told of the end of of.
+type bond struct{ by, of abi.Ref }
+
+// tables are those of one other node.
+type tables struct {
+	watches  map[bond]struct{}   // of actors there
+	watchers map[bond]struct{}   // of actors here
+	handles  map[abi.Ref]abi.Ref // reply handles here, and the asker there that they observe
+}
+
+// Bounds of the tables, for each other node.
+const (
+	MaxWatches   = 1 << 16
+	MaxAsks      = 1 << 16
+	maxHeld      = 16
+	maxAnswerers = 64
+	longestAsk   = time.Hour // of which no time is known
+)
+
+func newTables() tables {
+	return tables{map[bond]struct{}{}, map[bond]struct{}{}, map[abi.Ref]abi.Ref{}}
+}
+
+// leaving notes a frame that goes to the other node. It returns false if there is no room for what it asks for.
+func (p *pair) leaving(to abi.Ref, m *network.Message, g *signal.Signal) bool {
+	n, t := p.node, &p.tables
+	switch {
+	case m != nil:
+		if m.Kind != abi.KindMessage || m.Correlation == 0 || m.Sender.Node() != n.self.Number {
+			return true
+		}
+		if p.asks >= MaxAsks {
+			return false
+		}
+		left := time.Duration(min(m.Left, uint64(longestAsk)))
+		if left == 0 {
+			left = longestAsk
+		}
+		n.ask(question{m.Sender, m.Correlation}, to, n.since()+left)
+	case g.Kind == signal.Watch:
+		if len(t.watches) >= MaxWatches {
+			return false
+		}
+		t.watches[bond{g.From, to}] = struct{}{}
+	case g.Kind == signal.Unwatch:
+		delete(t.watches, bond{g.From, to})
+	case g.Kind == signal.Terminated:
+		delete(t.watchers, bond{to, g.From})
+	case g.Kind == signal.Observe && g.Correlation != 0:
+		if len(t.handles) >= MaxWatches {
+			return false
+		}
+		t.handles[g.From] = to
+	}
+	return true
+}
+
+// ask notes who is to answer an ask of this node.
+func (n *Node) ask(q question, holder abi.Ref, due time.Duration) {
+	a := n.asks[q]
+	if a == nil {
+		a = &asked{}
+		n.asks[q] = a
+	} else if p := n.pairs[a.holder.Node()]; p != nil {
+		p.asks--
+	}
+	a.holder, a.due = holder, due
+	if !slices.Contains(a.who, holder) {
+		if len(a.who) >= maxAnswerers {
+			a.who = slices.Delete(a.who, 0, 1)
+		}
+		a.who = append(a.who, holder)
+	}
+	if p := n.pairs[holder.Node()]; p != nil {
+		p.asks++
+		p.listen()
+	}
+}
+
+// answered forgets an ask.
+func (n *Node) answered(q question) {
+	if a := n.asks[q]; a != nil {
+		delete(n.asks, q)
+		if p := n.pairs[a.holder.Node()]; p != nil {
+			p.asks--
+		}
+	}
+}
+
+// refusal is why a frame is not taken.
+type refusal string
+
+// arrived checks a frame of the other node and notes what it says. It returns the frames that the engine gets, in order: none
+// if the frame waits or means nothing any more.
+func (p *pair) arrived(to abi.Ref, frame []byte) ([]delivery, refusal) {
+	n, from := p.node, p.peer.Number
+	if to.Node() != n.self.Number {
+		return nil, "it is for another node"
+	}
+	m, g, err := network.Decode(frame)
+	if err != nil {
+		return nil, "it is malformed"
+	}
+	one := []delivery{{to, frame}}
+	if m != nil {
+		switch {
+		case m.Sender != 0 && m.Sender.Node() != from && m.Via.Node() != from, m.Via != 0 && m.Via.Node() != from:
+			return nil, "its sender is of another node"
+		case m.Marks&(network.Poison|network.Kill) != 0 && !n.cfg.control(p.peer):
+			return nil, "the node may not stop actors here"
+		}
+		if m.Kind != abi.KindMessage && m.Correlation != 0 {
+			return n.answer(question{to, m.Correlation}, m.Sender, one[0], true)
+		}
+		return one, ""
+	}
+	return p.signalled(to, g, one)
+}
+
+func (p *pair) signalled(to abi.Ref, g *signal.Signal, one []delivery) ([]delivery, refusal) {
+	n, t, from := p.node, &p.tables, p.peer.Number
+	if g.From != 0 && g.From.Node() != from && g.Kind != signal.Unanswered {
+		return nil, "its sender is of another node"
+	}
+	switch g.Kind {
+	case signal.Watch:
+		if len(t.watchers) >= MaxWatches {
+			p.queueSignal(g.From, signal.Signal{Kind: signal.Terminated, From: to, Reason: "limit"})
+			return nil, "too many watches"
+		}
+		t.watchers[bond{g.From, to}] = struct{}{}
+	case signal.Unwatch:
+		delete(t.watchers, bond{g.From, to})
+	case signal.Terminated:
+		b := bond{to, g.From}
+		if _, ok := t.watches[b]; !ok {
+			return nil, ""
+		}
+		delete(t.watches, b)
+	case signal.Unanswered:
+		return n.answer(question{to, g.Correlation}, g.From, one[0], true)
+	case signal.Delegate:
+		return n.answer(question{to, g.Correlation}, g.From, one[0], false)
+	case signal.Abandoned:
+		asker, ok := t.handles[to]
+		if !ok || asker.Node() != from {
+			return nil, ""
+		}
+		delete(t.handles, to)
+	case signal.Stop, signal.Kill:
+		if !n.cfg.control(p.peer) {
+			return nil, "the node may not stop actors here"
+		}
+	}
+	return one, ""
+}
+
+// answer is a frame about an ask of this node by somebody who was asked, or will turn out to have been. What is held is
+// given to the engine after the delegation that it waits for.
+func (n *Node) answer(q question, by abi.Ref, d delivery, ends bool) ([]delivery, refusal) {
+	a := n.asks[q]
+	switch {
+	case a == nil: // nobody waits, or somebody who asks here: the engine knows
+		return []delivery{d}, ""
+	case by != 0 && !slices.Contains(a.who, by):
+		if len(a.held) < maxHeld {
+			a.held = append(a.held, held{by, d.to, slices.Clone(d.frame)})
+			return nil, ""
+		}
+		return nil, "too many answers of nobody who was asked"
+	case ends:
+		n.answered(q)
+		return []delivery{d}, ""
+	}
+	_, g, _ := network.Decode(d.frame)
+	out := []delivery{d}
+	waiting := a.held
+	a.held = nil
+	if n.pairs[g.Other.Node()] == nil { // of this node, or of one that is lost: who has handed it on hears so
+		n.answered(q)
+		for _, h := range waiting {
+			out = append(out, delivery{h.to, h.frame})
+		}
+		return out, ""
+	}
+	n.ask(q, g.Other, a.due)
+	for _, h := range waiting {
+		_, g, _ := network.Decode(h.frame)
+		more, _ := n.answer(q, h.by, delivery{h.to, h.frame}, g == nil || g.Kind != signal.Delegate)
+		out = append(out, more...)
+	}
+	return out, ""
+}
+
+// unanswered ends all asks of this node that the other is to answer.
+func (p *pair) unanswered(reason string) (out []delivery) {
+	n := p.node
+	for _, q := range n.sortedAsks(p.peer.Number) {
+		out = append(out, delivery{q.asker, network.AppendSignal(nil, &signal.Signal{
+			Kind: signal.Unanswered, From: n.asks[q].holder, Correlation: q.correlation, Code: signal.NodeLost, Reason: reason,
+		})})
+		n.answered(q)
+	}
+	return out
+}
+
+// lost ends all that the two nodes owe each other.
+func (p *pair) lost() []delivery {
+	out := p.unanswered("host: the node of the actor is lost")
+	t := &p.tables
+	for _, b := range sortedBonds(t.watches) {
+		out = append(out, delivery{b.by, network.AppendSignal(nil, &signal.Signal{Kind: signal.Terminated, From: b.of, Reason: NodeGone})})
+	}
+	for _, b := range sortedBonds(t.watchers) {
+		out = append(out, delivery{b.of, network.AppendSignal(nil, &signal.Signal{Kind: signal.Unwatch, From: b.by})})
+	}
+	for _, h := range sortedRefs(t.handles) {
+		out = append(out, delivery{h, network.AppendSignal(nil, &signal.Signal{Kind: signal.Abandoned})})
+	}
+	p.tables = newTables()
+	return out
+}
+
+// NodeGone is the reason of a Terminated message about an actor whose node is lost.
+const NodeGone = "node gone"
