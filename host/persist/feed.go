@@ -377,10 +377,10 @@ func (c *cursor) events() (list []Event, err error) {
 // snapshot is the newest one up to a number, nil if there is none.
 func (j *Journal) snapshot(id string, queue []*taken, most uint64, version uint16) (found *Snapshot, err error) {
 	fits := func(s *Snapshot) bool { return s.Number <= most && s.Version >= version }
-	dropped := func(n uint64, from int) bool { // by what is stored after
-		for _, t := range queue[from:] {
+	dropped := func(n uint64, from, after int) bool { // by what is stored behind an entry of a record
+		for k, t := range queue[from:] {
 			for i := range t.entries {
-				if e := &t.entries[i]; e.Kind == rules.EntryDeleteSnapshots && e.From <= n && n <= e.To {
+				if e := &t.entries[i]; (k > 0 || i > after) && e.Kind == rules.EntryDeleteSnapshots && e.From <= n && n <= e.To {
 					return true
 				}
 			}
@@ -388,9 +388,9 @@ func (j *Journal) snapshot(id string, queue []*taken, most uint64, version uint1
 		return false
 	}
 	for k := len(queue) - 1; k >= 0 && found == nil; k-- {
-		for i := range queue[k].entries {
+		for i := range queue[k].entries { // the last one counts
 			e := &queue[k].entries[i]
-			if e.Kind == rules.EntrySnapshot && fits(&e.Snapshot) && !dropped(e.Snapshot.Number, k+1) {
+			if e.Kind == rules.EntrySnapshot && fits(&e.Snapshot) && !dropped(e.Snapshot.Number, k, i) {
 				s := e.Snapshot
 				s.Time, found = queue[k].time, &s
 			}
@@ -401,7 +401,7 @@ func (j *Journal) snapshot(id string, queue []*taken, most uint64, version uint1
 			if found != nil && found.Number >= s.Number {
 				return false, nil
 			}
-			if fits(s) && !dropped(s.Number, 0) {
+			if fits(s) && !dropped(s.Number, 0, -1) {
 				found = s
 				return false, nil
 			}
