@@ -96,6 +96,7 @@ type Node struct {
 	members  map[uint16]*seen
 	pairs    map[uint16]*pair
 	asks     map[question]*asked
+	swept    time.Duration // when asks were last looked at
 	port     network.Port
 	draining []*pair
 	later    []func() // calls to the outside, without the lock

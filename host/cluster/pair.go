@@ -174,11 +174,7 @@ func (p *pair) ping() {
 	n := p.node
 	p.listening = false
 	now := n.since()
-	for q, a := range n.asks {
-		if a.holder.Node() == p.peer.Number && a.due <= now {
-			n.answered(q)
-		}
-	}
+	n.sweep(now)
 	if p.asks == 0 || !n.acting() {
 		return
 	}

@@ -122,6 +122,19 @@ func (n *Node) answered(q question) {
 	}
 }
 
+// sweep forgets the asks whose time is over, which the engine has ended; once for all pairs.
+func (n *Node) sweep(now time.Duration) {
+	if now-n.swept < pings {
+		return
+	}
+	n.swept = now
+	for q, a := range n.asks {
+		if a.due <= now {
+			n.answered(q)
+		}
+	}
+}
+
 // refusal is why a frame is not taken.
 type refusal string
 

@@ -325,7 +325,7 @@ func (s *sim) fault() {
 	case n <= 8:
 		s.Faults = Faults{Lose: s.Random.IntN(200), Double: s.Random.IntN(200), Delay: s.Random.IntN(200), Most: time.Second}
 	case n == 9:
-		s.Faults = Faults{Late: s.Random.IntN(300), Twice: s.Random.IntN(200), Fail: s.Random.IntN(300), Most: 2 * lease}
+		s.Faults = Faults{Late: s.Random.IntN(300), Twice: s.Random.IntN(200), Fail: s.Random.IntN(300), Behind: s.Random.IntN(300), Most: 2 * lease}
 	case n == 10:
 		l := pick()
 		if l.system != nil {

@@ -29,6 +29,7 @@ type World struct {
 type Faults struct {
 	Lose, Double, Delay int // packets
 	Late, Twice, Fail   int // answers of the directory; of those that fail, half have had their effect
+	Behind              int // what nodes are told of changes: all that comes after is late, too
 	Most                time.Duration
 }
 
@@ -56,6 +57,7 @@ type Machine struct {
 	start   time.Time
 	rate    float64 // of its clock
 	paused  bool
+	told    time.Time // until then it has been told of what has changed
 	dead    bool
 	backlog []func()
 	number  func() uint16
@@ -218,7 +220,16 @@ func (m *Machine) Put(key string, value []byte, revision uint64, done func(uint6
 
 // order has f run on the machine a little later, after what it was told before.
 func (m *Machine) order(f func()) {
-	m.world.Clock.AfterFunc(time.Millisecond, func() { m.run(f) })
+	w := m.world
+	at := w.Clock.Now().Add(time.Millisecond)
+	if w.chance(w.Faults.Behind) && w.Faults.Most > 0 {
+		at = at.Add(time.Duration(w.Random.Int64N(int64(w.Faults.Most))))
+	}
+	if at.Before(m.told) {
+		at = m.told
+	}
+	m.told = at
+	w.Clock.AfterFunc(at.Sub(w.Clock.Now()), func() { m.run(f) })
 }
 
 // Watch implements cluster.Directory.
