@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim build race fmt generate tidy clean help
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim build race fmt generate tidy clean help demo-simulate simulate planted
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,21 @@ build: ## build the command into bin/
 
 demo: build ## run the ledger sample on thousands of transactions and check its books
 	@./samples/ledger/demo.sh $(BIN)
+
+demo-simulate: build ## find a rare mistake of a ledger by simulation, and make the case smaller (30 s)
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	if $(BIN) simulate samples/ledger --env BANK=hasty --seeds 1000 --shrink --cases "$$dir"; then echo "nothing was found" >&2; exit 1; fi; \
+	$(BIN) simulate samples/ledger --seeds 200
+
+# The seeds that `make simulate` tries of each scenario of the samples.
+SEEDS ?= 200
+FROM ?= 1
+simulate: build ## run the samples under faults, SEEDS (200) seeds of each scenario from FROM (1) on
+	@failed=; for b in samples/*/bundle.yaml; do $(BIN) simulate $$(dirname $$b) --seeds $(SEEDS) --from $(FROM) --shrink --cases bin || failed="$$failed $$b"; done; \
+	if [ -n "$$failed" ]; then echo "simulations have failed in:$$failed" >&2; exit 1; fi
+
+planted: ## print in which of 1000 seeds each planted mistake is found (2 minutes)
+	@SIMULATE_PLANTED=1000 $(GOTEST) -count=1 -v -run TestPlanted ./host/simulate
 
 # The benchmarks know their peers, the browser's tests a browser: they are no part of the workspace.
 IN = cd $$m && export GOWORK=$$(case $$m in bench|$(BROWSER)) echo off;; esac) &&

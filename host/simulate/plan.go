@@ -103,7 +103,7 @@ func (p Plan) Fix(faults []Fault) Plan {
 }
 
 // On are the classes of the plan that can occur, in order.
-func (p *Plan) On() []Class {
+func (p Plan) On() []Class {
 	return slices.DeleteFunc(Classes(), func(c Class) bool {
 		switch c {
 		case Order:

@@ -66,7 +66,7 @@ type Run struct {
 	found   *Violation
 	cut     map[abi.Ref]Class // what the last entry of a guest was not allowed
 	seen    []func(*host.Event)
-	steps   uint64
+	between func(host.Clock) host.Clock // the clock as the system sees it; nil: as it is
 }
 
 type living struct {
@@ -95,6 +95,9 @@ func NewRun(p Plan, clock *host.VirtualClock, places Places) *Run {
 func (r *Run) Configure(cfg host.Config) host.Config {
 	cfg = cfg.WithSeed(r.plan.Seed).WithOrder(r.next).WithThroughput(max(r.plan.Spell, 1)).
 		WithFaults(r.turn).WithAllowance(r.allowance).WithMailboxes(r.mailbox).WithClock(wall{r.virtual, r})
+	if r.between != nil {
+		cfg = cfg.WithClock(r.between(wall{r.virtual, r}))
+	}
 	if r.plan.Awake > 0 {
 		cfg = cfg.WithMostAwake(r.plan.Awake)
 	}
@@ -319,7 +322,6 @@ func (r *Run) strikes(c Class, path, place string) (arg uint64, yes bool) {
 func (r *Run) Step() bool {
 	more := r.sys.Step()
 	r.drain()
-	r.steps++
 	return more
 }
 

@@ -54,7 +54,8 @@ type Body func(*World)
 type WorldOptions struct {
 	Config func(host.Config) host.Config // nil: as it is
 	Places Places
-	Settle time.Duration // 0: DefaultSettle
+	Settle time.Duration               // 0: DefaultSettle
+	Clock  func(host.Clock) host.Clock // stands between the system and its clock; nil: nothing does
 }
 
 // ErrSteps ends a run in which actors never come to rest.
@@ -74,6 +75,7 @@ func (b Bodies) Play(ctx context.Context, p Plan) *Outcome {
 	began := time.Now()
 	clock := host.NewVirtualClock(worldStart)
 	w := &World{run: NewRun(p, clock, b.Options.Places), clock: clock, ctx: ctx, settle: b.Options.Settle}
+	w.run.between = b.Options.Clock
 	if w.settle <= 0 {
 		w.settle = DefaultSettle
 	}
