@@ -41,6 +41,7 @@ func (r *Run) event(e *host.Event) {
 			delete(r.living, path)
 		}
 		delete(r.cut, e.Ref.UID())
+		delete(r.begun, e.Ref.UID())
 	}
 	switch e.Kind {
 	case host.EventFailed, host.EventRestarted, host.EventStopped, host.EventEscalated, host.EventDeadLetter, host.EventRefused, host.EventLog:
@@ -69,7 +70,7 @@ func (r *Run) Injected(e *host.Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	cut := r.cut[e.Ref.UID()]
-	return e.Failure.Reason == errInjected || cut == Memory || cut == Fuel && e.Failure.Kind == abi.FailureFuel
+	return e.Failure.Reason == errInjected || cut == Memory || cut == Fuel && (e.Failure.Kind == abi.FailureFuel || strings.Contains(e.Failure.Reason, "fuel"))
 }
 
 // Quiet reports whether nobody has a message that waits, and no message is held back.

@@ -64,6 +64,7 @@ type Run struct {
 	living  map[string]living
 	turns   map[abi.Ref]uint64
 	found   *Violation
+	begun   map[abi.Ref]bool  // guests that have started once
 	cut     map[abi.Ref]Class // what the last entry of a guest was not allowed
 	seen    []func(*host.Event)
 	between func(host.Clock) host.Clock // the clock as the system sees it; nil: as it is
@@ -78,7 +79,7 @@ type living struct {
 func NewRun(p Plan, clock *host.VirtualClock, places Places) *Run {
 	r := &Run{
 		plan: p, places: places, start: clock.Now(), virtual: clock, rnd: rand.NewPCG(p.Seed, 0x5eed), count: map[Fault]uint64{},
-		doors: map[abi.Ref]*door{}, living: map[string]living{}, turns: map[abi.Ref]uint64{}, cut: map[abi.Ref]Class{},
+		doors: map[abi.Ref]*door{}, living: map[string]living{}, turns: map[abi.Ref]uint64{}, cut: map[abi.Ref]Class{}, begun: map[abi.Ref]bool{},
 	}
 	if p.Fixed {
 		r.fixed = make(map[Fault]uint64, len(p.Faults))
@@ -278,6 +279,7 @@ func (r *Run) turn(t *host.Turn) *abi.Failure {
 	r.record('t', [3]string{path}, [5]uint64{t.Incarnation, t.Number, uint64(t.Kind), uint64(t.Sender.UID()), t.Correlation}, t.Payload)
 	switch t.Kind {
 	case abi.KindStart, abi.KindStop, abi.KindPreRestart:
+		r.begun[t.Actor.UID()] = true
 		return nil
 	}
 	if _, yes := r.strikes(Crash, path, path); yes {
@@ -295,6 +297,9 @@ func (r *Run) allowance(ref host.Ref, fuel, memory *uint64) {
 	}
 	path := ref.Path()
 	delete(r.cut, ref.UID())
+	if !r.begun[ref.UID()] {
+		return // an actor whose first start fails is stopped, and there would be little to see
+	}
 	if arg, yes := r.strikes(Fuel, path, path); yes {
 		r.cut[ref.UID()] = Fuel
 		*fuel = min(*fuel, 1+arg%20_000)
