@@ -422,9 +422,11 @@ func TestNothingOfEventsLeavesEarly(t *testing.T) {
 	go ask(0) // it stores nothing, and tells what the one before has done
 	eventually(t, func() bool { i, err := x.View().Info(ref); return err == nil && i.Turns == 3 })
 	time.Sleep(20 * time.Millisecond)
+	var got []string
 	select {
 	case a := <-answers:
 		t.Error("it has left: ", a)
+		got = append(got, a)
 	default:
 	}
 	if n := x.numbers("/user/t"); len(n) != 1 {
@@ -434,7 +436,9 @@ func TestNothingOfEventsLeavesEarly(t *testing.T) {
 	disk.held = nil
 	disk.mu.Unlock()
 	close(held)
-	got := []string{<-answers, <-answers}
+	for len(got) < 2 {
+		got = append(got, <-answers)
+	}
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"0 6 <nil>", "5 6 <nil>"}) {
 		t.Error(got)
