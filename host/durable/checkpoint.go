@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -174,10 +175,12 @@ const (
 // DefaultRecovery is Options.Recovery, if that is 0.
 const DefaultRecovery = time.Second
 
-// count notes what has to be repeated after a crash; the caller holds the lock.
+// count notes a record, and what has to be repeated after a crash.
 func (s *Store) count(bytes int, work time.Duration) {
-	s.since.bytes += int64(bytes)
-	if s.since.work += work + recordTime; s.due() {
+	s.noted.Add(1)
+	s.bytes.Add(uint64(bytes))
+	b, w := s.since.bytes.Add(int64(bytes)), s.since.work.Add(int64(work+recordTime))
+	if b >= s.due.Load() || w >= int64(s.opt.Recovery/2) {
 		select {
 		case s.wanted <- struct{}{}:
 		default:
@@ -185,15 +188,10 @@ func (s *Store) count(bytes int, work time.Duration) {
 	}
 }
 
-// due reports whether a checkpoint is due; the caller holds the lock.
-func (s *Store) due() bool {
-	return s.since.work >= s.opt.Recovery/2 || s.since.bytes >= min(max(leastDue, s.last.Bytes), s.opt.Size/8)
-}
-
 // since is what came after the last checkpoint.
 type since struct {
-	bytes int64
-	work  time.Duration // about what repeating takes
+	bytes atomic.Int64
+	work  atomic.Int64 // about what repeating takes, ns
 }
 
 // Checkpointed is about the last checkpoint of this process.
@@ -266,13 +264,12 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	var at wal.Position
 	before := s.opt.Clock.Now()
 	var raw [][]byte
-	var until since
+	var bytes, work int64 // before it
 	waits := 0
 	defer func() {
 		if err != nil { // all of that is still to be repeated
-			s.mu.Lock()
-			s.since.bytes, s.since.work = s.since.bytes+until.bytes, s.since.work+until.work
-			s.mu.Unlock()
+			s.since.bytes.Add(bytes)
+			s.since.work.Add(work)
 		}
 	}()
 	err = port.Checkpoint(ctx, system, func() (err error) {
@@ -281,8 +278,8 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 		if s.err != nil || s.frozen.Load() {
 			return errors.Join(ErrClosing, s.err)
 		}
-		if at, err = s.log.Append([]byte{version, tagMark}); err == nil {
-			until, s.since = s.since, since{}
+		if at, err = s.append([]byte{version, tagMark}); err == nil {
+			bytes, work = s.since.bytes.Swap(0), s.since.work.Swap(0)
 		}
 		return err
 	}, func(part []byte) (err error) {
@@ -311,6 +308,7 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 		return err
 	}
 	s.mu.Lock()
+	s.due.Store(min(max(leastDue, int64(p.to.Len())), s.opt.Size/8))
 	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(p.to.Len()), Actors: p.n - 1, Pause: pause}
 	s.mu.Unlock()
 	return s.log.Trim(at)
@@ -327,7 +325,7 @@ func (s *Store) write(at wal.Position, b []byte, actors int) error {
 		n := min(len(b), pieceBytes)
 		head = binary.LittleEndian.AppendUint64(append(head[:0], version, tagPiece), uint64(at))
 		head = binary.LittleEndian.AppendUint32(head, end.pieces)
-		p, err := s.log.Append(head, b[:n])
+		p, err := s.append(head, b[:n])
 		if err == nil {
 			err = s.log.Await(s.stop, p) // one at a time: records of others are written in between
 		}
@@ -336,7 +334,7 @@ func (s *Store) write(at wal.Position, b []byte, actors int) error {
 		}
 		b, end.pieces = b[n:], end.pieces+1
 	}
-	p, err := s.log.Append(end.encode())
+	p, err := s.append(end.encode())
 	if err != nil {
 		return err
 	}

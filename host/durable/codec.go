@@ -10,12 +10,13 @@ import (
 	"github.com/wasmactors/wasmactors/host/record"
 )
 
-// A record of the log is a version, a tag and CBOR.
+// A record of the log is compact (see compact.go), or it is a version, a tag and what the tag says: CBOR for most. Stores of
+// earlier releases have no compact records.
 const version = 1
 
 // The tags. They never change their meaning.
 const (
-	tagActor  = 1 // record.Record: something that an actor has taken in
+	tagActor  = 1 // record.Record: something that an actor has taken in; this release writes compact ones instead
 	tagForget = 2 // forgotten: the state of an actor is not needed any more
 )
 

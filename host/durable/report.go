@@ -32,12 +32,13 @@ type Actor struct {
 func (s *Store) Actors() ([]Actor, error) {
 	all := map[abi.Ref]*Actor{}
 	var g gathered
+	var in records
 	var since []func() // what came after the mark of the checkpoint that is read
 	for r, err := range s.log.Read(0) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := decode(r.Data)
+		v, err := in.next(&r)
 		if err != nil {
 			return nil, fmt.Errorf("position %d: %w", r.At, err)
 		}
@@ -139,7 +140,7 @@ func (s *Store) Forget(ctx context.Context, system, name string) error {
 	if err != nil {
 		return err
 	}
-	at, err := s.log.Append(b)
+	at, err := s.append(b)
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,7 @@ func (x *Starting) read() error {
 	gone := map[string]wal.Position{} // forgotten since the checkpoint, and until when
 	var at []wal.Position             // of x.left
 	var g gathered
+	var all records
 	first := wal.Position(0)
 	events := replays{store: x.store}
 	if err := events.open(); err != nil {
@@ -77,7 +78,7 @@ func (x *Starting) read() error {
 		if first == 0 {
 			first = r.At
 		}
-		v, err := decode(r.Data)
+		v, err := all.next(&r)
 		if err == nil {
 			switch v := v.(type) {
 			case *record.Record:

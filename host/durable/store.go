@@ -93,20 +93,23 @@ type Store struct {
 	failed func(error)
 
 	frozen  atomic.Bool
+	failing atomic.Bool // err is set
 	refused atomic.Uint64
 	noted   atomic.Uint64 // records
 	bytes   atomic.Uint64
+	held    atomic.Int64 // bytes that wait for the disk
+	since   since        // what would have to be repeated
+	due     atomic.Int64 // with so many bytes a checkpoint is due
+
+	shared shared // with the log's lock: what the records of a batch have in common
 
 	mu      sync.Mutex
 	waiting []waiting // what leaves the process, by position; from next on
 	next    int
-	leaving bool  // one of them leaves
-	held    int64 // their bytes
-	entry   record.Entry
+	leaving bool // one of them leaves
 	err     error
 
 	system  *host.System // from Starting.Release on
-	since   since        // what would have to be repeated
 	last    Checkpointed
 	wanted  chan struct{} // a checkpoint
 	stop    context.Context
@@ -142,6 +145,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("durable: a recovery of %v: at least %v", o.Recovery, MinRecovery)
 	}
 	s := &Store{opt: o, wanted: make(chan struct{}, 1)}
+	s.due.Store(min(leastDue, o.Size/8))
 	s.stop, s.end = context.WithCancel(context.Background())
 	fs := o.FS
 	if fs == nil {
@@ -247,24 +251,42 @@ func (s *Store) Turn(t *record.Turn) {
 		t.Answer(ErrClosing)
 		return
 	}
-	s.mu.Lock()
-	err, full := s.err, false
-	if err == nil {
-		var at wal.Position
-		s.entry.Set(t)
-		at, err = s.append(&record.Record{Kind: record.Turned, Actor: t.Actor, Time: t.Time, Entry: &s.entry}, time.Duration(t.Worth))
-		t.After = uint64(at)
-		if full = err == nil && s.held > mostHeld; full {
-			s.put(waiting{at, 0, t.Answer})
-		}
-	}
-	s.mu.Unlock()
+	at, err := s.turned(t)
 	if err != nil {
-		t.After, err = 0, s.fail(err)
+		t.Answer(s.fail(err))
+		return
 	}
-	if !full {
-		t.Answer(err)
+	t.After = uint64(at)
+	if s.held.Load() > mostHeld {
+		s.Later(uint64(at), 0, t.Answer)
+		return
 	}
+	t.Answer(nil)
+}
+
+// turned writes a turn.
+func (s *Store) turned(t *record.Turn) (wal.Position, error) {
+	if s.failing.Load() {
+		return 0, s.Err()
+	}
+	var (
+		mail [4]uint64
+		sums [16]uint32
+		room [96]byte
+	)
+	e := record.EntryOf(t, record.Positions(mail[:0], t), record.Checksums(sums[:0], t))
+	o := outcomeOf(room[:0], &e)
+	to, first, err := s.log.Begin(entrySize(&e, &o))
+	if err != nil {
+		return 0, err
+	}
+	if first {
+		s.shared.begin()
+	}
+	n := len(to)
+	to = s.shared.appendEntry(to, t.Actor, t.Time, &e, &o)
+	s.count(len(to)-n, time.Duration(t.Worth))
+	return s.log.End(to), nil
 }
 
 // mostHeld is how many bytes may wait for the disk before turns do.
@@ -290,35 +312,62 @@ func (s *Store) put(w waiting) {
 		i--
 	}
 	s.waiting = slices.Insert(s.waiting, i, w)
-	s.held += int64(w.bytes)
+	s.held.Add(int64(w.bytes))
 }
 
 // Note implements record.Recorder.
 func (s *Store) Note(r *record.Record) {
-	if s.frozen.Load() {
+	if s.frozen.Load() || s.failing.Load() {
 		return
 	}
-	s.mu.Lock()
-	var err error
-	if s.err == nil {
-		_, err = s.append(r, 0)
-	}
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.note(r); err != nil {
 		_ = s.fail(err)
 	}
 }
 
-// append writes a record; the caller holds the lock.
-func (s *Store) append(r *record.Record, work time.Duration) (wal.Position, error) {
-	b, err := encode(tagActor, r)
+func (s *Store) note(r *record.Record) error {
+	size := 0
+	if r.Message != nil {
+		size = messageSize(r.Message)
+	} else {
+		size = otherSize(r)
+	}
+	to, first, err := s.log.Begin(size)
+	if err != nil {
+		return err
+	}
+	if first {
+		s.shared.begin()
+	}
+	n := len(to)
+	if r.Message != nil {
+		to = s.shared.appendMessage(to, r.Actor, r.Time, r.Message)
+	} else {
+		to = s.shared.appendOther(to, r)
+	}
+	s.count(len(to)-n, 0)
+	s.log.End(to)
+	return nil
+}
+
+// append writes a record that is not compact. All records are written by note, turned or append: they tell what records share
+// when a batch begins.
+func (s *Store) append(parts ...[]byte) (wal.Position, error) {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	to, first, err := s.log.Begin(size)
 	if err != nil {
 		return 0, err
 	}
-	s.noted.Add(1)
-	s.bytes.Add(uint64(len(b)))
-	s.count(len(b), work)
-	return s.log.Append(b)
+	if first {
+		s.shared.begin()
+	}
+	for _, p := range parts {
+		to = append(to, p...)
+	}
+	return s.log.End(to), nil
 }
 
 // Admit implements record.Gate.
@@ -326,12 +375,10 @@ func (s *Store) Admit(bytes int) error {
 	if s.frozen.Load() {
 		return nil
 	}
-	s.mu.Lock()
-	err := s.err
-	s.mu.Unlock()
+	var err error
 	switch {
-	case err != nil:
-		return err
+	case s.failing.Load():
+		return s.Err()
 	case bytes+4096 > largestRecord:
 		err = fmt.Errorf("a message of %d bytes is too large for the store", bytes)
 	case s.used() > s.opt.Size/4*3:
@@ -367,7 +414,7 @@ func (s *Store) progress(durable wal.Position, err error) {
 	defer s.mu.Unlock()
 	for s.next < len(s.waiting) && s.waiting[s.next].after < durable && s.err == nil {
 		f := s.waiting[s.next].f
-		s.held -= int64(s.waiting[s.next].bytes)
+		s.held.Add(-int64(s.waiting[s.next].bytes))
 		s.waiting[s.next].f = nil
 		s.next++
 		s.leaving = true
@@ -386,11 +433,13 @@ func (s *Store) fail(err error) error {
 	s.mu.Lock()
 	first := s.err == nil
 	if first {
+		s.failing.Store(true)
 		s.err = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
 	err, failed := s.err, s.failed
 	left := s.waiting[s.next:]
-	s.waiting, s.next, s.held = nil, 0, 0
+	s.waiting, s.next = nil, 0
+	s.held.Store(0)
 	s.mu.Unlock()
 	for _, w := range left {
 		w.f(err)
@@ -434,7 +483,7 @@ type Figures struct {
 func (s *Store) Figures() Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Figures{s.used(), s.opt.Size, s.noted.Load(), s.bytes.Load(), s.refused.Load(), s.since.bytes, s.since.work, s.last}
+	return Figures{s.used(), s.opt.Size, s.noted.Load(), s.bytes.Load(), s.refused.Load(), s.since.bytes.Load(), time.Duration(s.since.work.Load()), s.last}
 }
 
 // Close waits until all that was recorded is durable. The system has ended before.

@@ -26,25 +26,38 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Set takes over a turn that waits for its answer. It keeps nothing of it but the failure and the cut, which nobody
 // changes. The slices of e are used again.
 func (e *Entry) Set(t *Turn) {
-	*e = Entry{
-		Incarnation: t.Incarnation, First: t.First, Mail: e.Mail[:0], Done: t.Done, Ended: t.Ended, Failure: t.Failure, Cut: t.Cut,
-		Outbox: e.Outbox[:0],
+	mail, outbox := Positions(e.Mail[:0], t), Checksums(e.Outbox[:0], t)
+	*e = EntryOf(t, mail, outbox)
+}
+
+// EntryOf is the entry of a turn that waits for its answer, with its [Positions] and [Checksums].
+func EntryOf(t *Turn, mail []uint64, outbox []uint32) Entry {
+	return Entry{
+		Incarnation: t.Incarnation, First: t.First, Mail: mail, Done: t.Done, Ended: t.Ended, Failure: t.Failure, Cut: t.Cut, Outbox: outbox,
 	}
+}
+
+// Positions adds those of the messages of a turn.
+func Positions(to []uint64, t *Turn) []uint64 {
 	for _, m := range t.Mail {
 		if m.Position != 0 {
-			e.Mail = append(e.Mail, m.Position)
+			to = append(to, m.Position)
 		}
 	}
+	return to
+}
+
+// Checksums adds those of what a turn has led to, see Entry.Outbox.
+func Checksums(to []uint32, t *Turn) []uint32 {
 	for at := 0; at < len(t.Outbox); {
-		var c abi.Command
-		n, err := abi.DecodeCommand(&c, t.Outbox[at:])
-		if err != nil {
-			break // the host has read it before
-		}
-		if c.Op == abi.OpEnd {
-			e.Outbox = append(e.Outbox, 0)
-		} else {
-			e.Outbox = append(e.Outbox, sum(t.Outbox[at:at+n]))
+		n, end := nextCommand(t.Outbox[at:])
+		switch {
+		case n == 0:
+			return to // the host has read it before
+		case end:
+			to = append(to, 0)
+		default:
+			to = append(to, sum(t.Outbox[at:at+n]))
 		}
 		at += n
 	}
@@ -55,8 +68,54 @@ func (e *Entry) Set(t *Turn) {
 			head = append(binary.LittleEndian.AppendUint64(head, x.Env.Correlation), byte(x.Env.Kind))
 			head = append(append(head, x.Env.Headers...), x.Env.Payload...)
 		}
-		e.Outbox = append(e.Outbox, sum(head))
+		to = append(to, sum(head))
 	}
+	return to
+}
+
+// nextCommand is how many bytes the first command has, of commands that the host has read before; 0: it is none. end says that
+// it is the marker behind a turn.
+func nextCommand(b []byte) (n int, end bool) {
+	if b[0]>>5 != 4 || b[0]&31 > 23 { // an array of few items
+		return slowly(b)
+	}
+	n = 1
+	for range b[0] & 31 {
+		if n >= len(b) {
+			return 0, false
+		}
+		c := b[n]
+		n++
+		arg := uint64(c & 31)
+		if arg >= 24 {
+			if arg > 27 || n+8 > len(b) {
+				return slowly(b)
+			}
+			arg = binary.BigEndian.Uint64(b[n:]) >> (64 - 8<<(arg-24))
+			n += 1 << (c&31 - 24)
+		}
+		switch c >> 5 {
+		case 0, 7: // a number, null
+		case 2, 3: // bytes, text
+			if arg > uint64(len(b)-n) {
+				return 0, false
+			}
+			n += int(arg)
+		default:
+			return slowly(b)
+		}
+	}
+	return n, false
+}
+
+// slowly is nextCommand for what it does not know itself.
+func slowly(b []byte) (n int, end bool) {
+	var c abi.Command
+	n, err := abi.DecodeCommand(&c, b)
+	if err != nil {
+		return 0, false
+	}
+	return n, c.Op == abi.OpEnd
 }
 
 func sum(b []byte) uint32 { return max(crc32.Checksum(b, castagnoli), 1) }

@@ -8,30 +8,34 @@ import (
 	"hash/crc32"
 )
 
-// A batch is what is written at once: a header, and records one after the other. It begins with a sector; the rest of its last
-// sector is zero. Its records begin at the positions (batch + batchHeader + bytes of the body before it).
+// A batch is what is written at once: a header, and a body of records one after the other. It begins with a sector; the rest of
+// its last sector is zero. Its records begin at the positions (batch + batchHeader + bytes of the body before it).
 //
-//	byte 0       version, 1
+//	byte 0       version, 1 or 2
 //	byte 1       1: the body is sealed
 //	bytes 2-3    zero
 //	bytes 4-7    bytes of the body
 //	bytes 8-15   epoch of the writer
 //	bytes 16-23  all before this position was synced when the batch was made
 //
-// A record has its length, 4 bytes; the CRC-32C of the length and the data, 4 bytes; and the data. A sealed body is encrypted and has
-// 16 bytes more, see seal.go. All numbers are little endian.
+// In version 2 a record has its length, an unsigned LEB128 number that may be longer than it has to be, and the data; behind the
+// last record is the CRC-32C of them all, 4 bytes. In version 1, which is read only, a record has its length, 4 bytes; the CRC-32C of
+// the length and the data, 4 bytes; and the data. A sealed body is encrypted and has 16 bytes more, see seal.go. All numbers are
+// little endian.
 const (
 	batchHeader  = 24
-	recordHeader = 8
-	batchVersion = 1
+	recordHeader = 8 // of version 1; in version 2 at most
+	batchVersion = 2
+	bodySum      = 4
 )
 
 type batch struct {
-	at     Position
-	sealed bool
-	size   int
-	epoch  uint64
-	synced Position
+	at      Position
+	version int
+	sealed  bool
+	size    int
+	epoch   uint64
+	synced  Position
 }
 
 // end is the position behind the batch.
@@ -49,54 +53,84 @@ func (b *batch) encode(to []byte) {
 }
 
 // decodeBatch reads a header. What it returns is checked against most, the bytes that a body may have.
-func decodeBatch(from []byte, at Position, most int) (b batch, version int, err error) {
-	if from[0] != batchVersion {
-		return b, int(from[0]), fmt.Errorf("a batch of version %d", from[0])
-	}
+func decodeBatch(from []byte, at Position, most int) (b batch, err error) {
 	b = batch{
-		at:     at,
-		sealed: from[1] == 1,
-		epoch:  binary.LittleEndian.Uint64(from[8:]),
-		synced: Position(binary.LittleEndian.Uint64(from[16:])),
+		at:      at,
+		version: int(from[0]),
+		sealed:  from[1] == 1,
+		epoch:   binary.LittleEndian.Uint64(from[8:]),
+		synced:  Position(binary.LittleEndian.Uint64(from[16:])),
+	}
+	if b.version < 1 || b.version > batchVersion {
+		return b, errVersion
 	}
 	size := binary.LittleEndian.Uint32(from[4:])
 	if from[1] > 1 || from[2] != 0 || from[3] != 0 || uint64(size) > uint64(most) || b.synced > at {
-		return b, batchVersion, errors.New("a header that no batch has")
+		return b, errors.New("a header that no batch has")
 	}
 	b.size = int(size)
-	return b, batchVersion, nil
+	return b, nil
 }
 
-// appendRecord adds a record of n bytes to a body.
-func appendRecord(body []byte, n int, parts [][]byte) []byte {
-	at := len(body)
-	body = binary.LittleEndian.AppendUint64(body, uint64(uint32(n)))
-	for _, p := range parts {
-		body = append(body, p...)
+// errVersion says that a batch was written by a later release.
+var errVersion = errors.New("a batch of an unknown version")
+
+// appendLength adds the length of a record that has at most so many bytes: as many bytes of it as most takes.
+func appendLength(body []byte, n, most int) []byte {
+	for ; most >= 0x80; most >>= 7 {
+		body = append(body, byte(n)|0x80)
+		n >>= 7
 	}
-	binary.LittleEndian.PutUint32(body[at+4:], recordSum(body[at:]))
-	return body
+	return append(body, byte(n))
 }
 
-// recordSum is the checksum of a record's length and data.
-func recordSum(r []byte) uint32 {
-	return crc32.Update(crc32.Checksum(r[:4], castagnoli), castagnoli, r[recordHeader:])
+// closeBody adds the checksum of a body.
+func closeBody(body []byte) []byte {
+	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
 }
 
-// record is the first record of the rest of a body.
-func record(rest []byte) (data []byte, err error) {
+// records checks the checksum of a body, and returns the records.
+func (b *batch) records(body []byte) ([]byte, error) {
+	if b.version == 1 {
+		return body, nil
+	}
+	n := len(body) - bodySum
+	if n < 0 || crc32.Checksum(body[:n], castagnoli) != binary.LittleEndian.Uint32(body[n:]) {
+		return nil, errors.New("records whose checksum is wrong")
+	}
+	return body[:n:n], nil
+}
+
+// record is the first record of the rest of a body. size is how much of the body it has.
+func (b *batch) record(rest []byte) (data []byte, size int, err error) {
+	if b.version == 1 {
+		return oldRecord(rest)
+	}
+	n, head := binary.Uvarint(rest)
+	if head <= 0 || head > recordHeader {
+		return nil, 0, errors.New("a record without a length")
+	}
+	if n > uint64(len(rest)-head) {
+		return nil, 0, fmt.Errorf("a record of %d bytes, where %d are left", n, len(rest)-head)
+	}
+	size = head + int(n)
+	return rest[head:size:size], size, nil
+}
+
+// oldRecord is record in version 1.
+func oldRecord(rest []byte) (data []byte, size int, err error) {
 	if len(rest) < recordHeader {
-		return nil, errors.New("a record without a header")
+		return nil, 0, errors.New("a record without a header")
 	}
 	n := uint64(binary.LittleEndian.Uint32(rest))
 	if n > uint64(len(rest)-recordHeader) {
-		return nil, fmt.Errorf("a record of %d bytes, where %d are left", n, len(rest)-recordHeader)
+		return nil, 0, fmt.Errorf("a record of %d bytes, where %d are left", n, len(rest)-recordHeader)
 	}
-	data = rest[recordHeader:][:n:n]
-	if recordSum(rest[:recordHeader+n]) != binary.LittleEndian.Uint32(rest[4:]) {
-		return nil, errors.New("a record whose checksum is wrong")
+	size = recordHeader + int(n)
+	if sum := crc32.Update(crc32.Checksum(rest[:4], castagnoli), castagnoli, rest[recordHeader:size]); sum != binary.LittleEndian.Uint32(rest[4:]) {
+		return nil, 0, errors.New("a record whose checksum is wrong")
 	}
-	return data, nil
+	return rest[recordHeader:size:size], size, nil
 }
 
 // spread writes header and body into sectors, from position b.at; to has room for them. With a cipher the body is encrypted.

@@ -26,6 +26,8 @@ type Log struct {
 	mu      sync.Mutex
 	next    Position // of the batch that is collected
 	pending []byte   // its body
+	began   int      // where in it the record is that was begun
+	most    int      // bytes of that
 	queue   []full   // batches before it, which are long enough
 	queued  int64    // bytes of their sectors
 	other   []byte   // room for the next body
@@ -195,33 +197,68 @@ func (l *Log) Append(parts ...[]byte) (Position, error) {
 	for _, p := range parts {
 		n += len(p)
 	}
+	to, _, err := l.Begin(n)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range parts {
+		to = append(to, p...)
+	}
+	return l.End(to), nil
+}
+
+// Begin begins a record of at most n bytes. The caller appends its data to the buffer and calls End with that; in between the log
+// is locked. first says that nothing that was appended before will be read with the record: they are in other batches. After
+// an error there is no End.
+func (l *Log) Begin(n int) (to []byte, first bool, err error) {
 	if n > l.opt.Record {
-		return 0, fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, n, l.opt.Record)
+		return nil, false, fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, n, l.opt.Record)
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.err != nil:
-		return 0, l.err
-	case l.closing:
-		return 0, ErrClosed
-	case l.noRoom != nil:
-		l.ring() // there may be room by now
-		return 0, l.noRoom
-	case int(l.queued)+len(l.pending)+recordHeader+n > l.opt.Pending:
-		return 0, fmt.Errorf("%w: %d bytes wait", ErrBusy, int(l.queued)+len(l.pending))
-	case l.opt.Limit > 0 && l.takes(len(l.pending)+recordHeader+n) > l.opt.Limit:
-		return 0, fmt.Errorf("%w: its files have %d bytes of at most %d", ErrFull, l.size()-l.free, l.opt.Limit)
+	if l.err != nil || l.closing || l.noRoom != nil || int(l.queued)+len(l.pending)+recordHeader+n > l.opt.Pending ||
+		l.opt.Limit > 0 && l.takes(len(l.pending)+recordHeader+n) > l.opt.Limit {
+		err := l.refuses(n)
+		l.mu.Unlock()
+		return nil, false, err
 	}
 	if len(l.pending) > 0 && len(l.pending)+recordHeader+n > longBatch {
 		l.cut()
 	}
-	p := l.next + batchHeader + Position(len(l.pending))
-	if len(l.pending) == 0 {
+	first = len(l.pending) == 0
+	l.began, l.most = len(l.pending), n
+	l.pending = appendLength(l.pending, 0, n)
+	return l.pending, first, nil
+}
+
+// End ends the record that was begun.
+func (l *Log) End(to []byte) Position {
+	first, p := l.began == 0, l.next+batchHeader+Position(l.began)
+	if len(to)-len(l.pending) > l.most {
+		panic("wal: a record is longer than was said")
+	}
+	appendLength(to[:l.began], len(to)-len(l.pending), l.most)
+	l.pending = to
+	l.mu.Unlock()
+	if first {
 		l.ring()
 	}
-	l.pending = appendRecord(l.pending, n, parts)
-	return p, nil
+	return p
+}
+
+// refuses is why a record of so many bytes is not appended; the caller holds the lock.
+func (l *Log) refuses(n int) error {
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.closing:
+		return ErrClosed
+	case l.noRoom != nil:
+		l.ring() // there may be room by now
+		return l.noRoom
+	case int(l.queued)+len(l.pending)+recordHeader+n > l.opt.Pending:
+		return fmt.Errorf("%w: %d bytes wait", ErrBusy, int(l.queued)+len(l.pending))
+	}
+	return fmt.Errorf("%w: its files have %d bytes of at most %d", ErrFull, l.size()-l.free, l.opt.Limit)
 }
 
 // takes is how many bytes the files have when all that waits is written, and a batch whose body has n; the caller holds the
@@ -242,6 +279,7 @@ func (l *Log) cut() {
 
 // sectorsOf is how many bytes a batch takes in the file whose body has n.
 func (l *Log) sectorsOf(n int) int64 {
+	n += bodySum
 	if l.opt.Key != nil {
 		n += tagSize
 	}

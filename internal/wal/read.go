@@ -62,10 +62,10 @@ func (r *reader) batch(at Position) (b batch, body []byte, err error) {
 	if err := r.sector(s, at, markFirst); err != nil {
 		return b, nil, err
 	}
-	b, version, err := decodeBatch(s[1:], at, r.most)
+	b, err = decodeBatch(s[1:], at, r.most)
 	switch {
-	case version != batchVersion:
-		return b, nil, &VersionError{File: r.seg.name, Has: version}
+	case errors.Is(err, errVersion):
+		return b, nil, &VersionError{File: r.seg.name, Has: b.version}
 	case err != nil:
 		return b, nil, r.damage(at, err.Error())
 	case b.epoch != r.seg.epoch:
@@ -98,6 +98,9 @@ func (r *reader) batch(at Position) (b batch, body []byte, err error) {
 		if body, err = openBody(r.box, r.body[:batchHeader], at, body); err != nil {
 			return b, nil, fmt.Errorf("%w: %s at position %d cannot be decrypted with key %d", ErrKey, r.seg.name, at, r.seg.key)
 		}
+	}
+	if body, err = b.records(body); err != nil {
+		return b, nil, r.damage(at, err.Error())
 	}
 	return b, body, nil
 }
@@ -144,7 +147,7 @@ func (r *reader) later(missing Position) error {
 		case state != written || s[0] != markFirst:
 			continue
 		}
-		if b, _, err := decodeBatch(s[1:], at, r.most); err == nil && b.epoch == r.seg.epoch && b.synced > missing {
+		if b, err := decodeBatch(s[1:], at, r.most); err == nil && b.epoch == r.seg.epoch && b.synced > missing {
 			return r.damage(missing, fmt.Sprintf("it was durable when the batch at %d was written, and is gone", at))
 		}
 	}
@@ -265,15 +268,14 @@ func (l *Log) readSegment(seg *segment, from, stop Position, yield func(Record, 
 			return false, err
 		}
 		p := at + batchHeader
-		for len(body) > 0 {
-			data, err := record(body)
+		for first := true; len(body) > 0; first = false {
+			data, n, err := b.record(body)
 			if err != nil {
 				return false, r.damage(p, err.Error())
 			}
-			if p >= from && !yield(Record{At: p, Epoch: b.epoch, Data: data}, nil) {
+			if p >= from && !yield(Record{At: p, Epoch: b.epoch, First: first, Data: data}, nil) {
 				return false, nil
 			}
-			n := recordHeader + len(data)
 			body, p = body[n:], p+Position(n)
 		}
 		at = b.end()

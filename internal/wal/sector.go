@@ -40,9 +40,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var zeros [sectorSize]byte
 
 func sectorSum(s []byte, at Position) uint32 {
-	var p [8]byte
-	binary.LittleEndian.PutUint64(p[:], uint64(at))
-	return crc32.Update(crc32.Checksum(p[:], castagnoli), castagnoli, s[:1+sectorData])
+	sum := ^uint32(0)
+	for range 8 { // the little-endian bytes of the position, without a buffer for them
+		sum = castagnoli[byte(sum)^byte(at)] ^ sum>>8
+		at >>= 8
+	}
+	return crc32.Update(^sum, castagnoli, s[:1+sectorData])
 }
 
 // closeSector completes a sector, whose data is there.

@@ -91,7 +91,7 @@ func decodeSegment(name string, from []byte, size int64) (*segment, error) {
 	if !bytes.Equal(data[:8], []byte(magic)) {
 		return bad("it is no file of a log")
 	}
-	if v := int(binary.LittleEndian.Uint16(data[8:])); v != Version {
+	if v := int(binary.LittleEndian.Uint16(data[8:])); v < 1 || v > Version {
 		return nil, &VersionError{File: name, Has: v}
 	}
 	s.key = binary.LittleEndian.Uint32(data[12:])

@@ -27,6 +27,7 @@ type Position uint64
 type Record struct {
 	At    Position
 	Epoch uint64 // of the writer
+	First bool   // of those that were written at once, see [Log.Begin]
 	Data  []byte
 }
 
@@ -132,5 +133,5 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s has version %d; this release reads versions up to %d", e.File, e.Has, Version)
 }
 
-// Version is that of the files.
-const Version = 1
+// Version is that of the files. Older ones are read, too.
+const Version = 2

@@ -97,6 +97,7 @@ func (l *Log) put() error {
 		l.sectors = make([]byte, need)
 	}
 	to := l.sectors[:need]
+	first.body = closeBody(first.body)
 	sealed := b.spread(to, first.body, l.box, &l.head, l.sealed)
 	if l.box != nil {
 		l.sealed = sealed

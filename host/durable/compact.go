@@ -1,0 +1,310 @@
+package durable
+
+import (
+	"encoding/binary"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/record"
+)
+
+// Records of what actors take in are compact: what a record has in common with those before it in its batch of the log is
+// left out. Their first byte has the highest bit set; the next three are the kind, the lower four are flags. Then come
+//
+//	actor    1 byte if it is known, else 8
+//	time     the difference to the record before it
+//
+// and what the kind has. Of a message: its position, if it is not the next one; the sender, 1 byte if it is known, with its
+// path; with more: a byte that says which of the other fields follow, and those; the payload. Of an entry: incarnation and
+// first turn, if it is not the next one; the messages, of which there is only the number if they are the next ones; with
+// more: a byte that says which of the other fields follow, and those; for each turn the number of its commands, times two, and
+// one if its end is marked, and the CRC-32C of each. Lives and signals have all their fields.
+//
+// Numbers are LEB128, those that may be negative with the sign in the lowest bit. Refs and checksums are little endian. Strings and
+// bytes have their length before them, unless they are last.
+const (
+	compact    = 0x80
+	knownActor = 8 // the actor has a place, see shared
+	nextOne    = 4 // of a message: its position; of an entry: the turn
+	another    = 2 // of a message: its sender has a place; of an entry: the messages are the next ones
+	withMore   = 1
+)
+
+// What more a message has.
+const (
+	moreKind = 1 << iota
+	moreFlags
+	moreSender
+	moreCorrelation
+	moreDue
+	moreHeaders
+)
+
+// What more an entry has.
+const (
+	moreDone = 1 << iota
+	moreEnded
+	moreFailure
+	moreCut
+)
+
+// shared is what records have in common with those before them in their batch. It is the same where they are written and
+// where they are read. An actor has a place in it that follows from its ref, and may lose it to another one.
+type shared struct {
+	batch uint64 // from 1; places of others count for nothing
+	time  int64
+	known [256]place
+}
+
+type place struct {
+	ref         abi.Ref
+	batch       uint64
+	position    uint64 // of the last message that it has accepted
+	taken       uint64 // of the last message that it has handled
+	turn        uint64 // the next one
+	incarnation uint64
+	path        string // as a sender; empty: it was none, or has none
+	sender      bool
+}
+
+// begin is called before the first record of a batch.
+func (c *shared) begin() { c.batch, c.time = c.batch+1, 0 }
+
+// placeOf is the place of a ref, which it takes if it is another's.
+func (c *shared) placeOf(ref abi.Ref) (p *place, i byte, known bool) {
+	i = byte(uint64(ref) * 0x9e3779b97f4a7c15 >> 56)
+	p = &c.known[i]
+	if known = p.batch == c.batch && p.ref == ref; !known {
+		*p = place{ref: ref, batch: c.batch}
+	}
+	return p, i, known
+}
+
+// Bounds of what is written besides strings, bytes and lists.
+const (
+	headBytes    = 1 + 8 + binary.MaxVarintLen64
+	messageBytes = headBytes + 6*binary.MaxVarintLen64 + 8
+	entryBytes   = headBytes + 6*binary.MaxVarintLen64
+)
+
+func messageSize(m *record.Message) int {
+	return messageBytes + len(m.SenderPath) + len(m.Headers) + len(m.Payload)
+}
+
+// appendHead writes tag, actor and time; the flags come later.
+func (c *shared) appendHead(to []byte, k record.Kind, actor abi.Ref, time int64) ([]byte, *place) {
+	p, i, known := c.placeOf(actor)
+	tag := byte(compact) | byte(k)<<4
+	if known {
+		to = append(to, tag|knownActor, i)
+	} else {
+		to = binary.LittleEndian.AppendUint64(append(to, tag), uint64(actor))
+	}
+	to = binary.AppendVarint(to, time-c.time)
+	c.time = time
+	return to, p
+}
+
+// appendMessage writes a message that an actor has accepted.
+func (c *shared) appendMessage(to []byte, actor abi.Ref, time int64, m *record.Message) []byte {
+	at := len(to)
+	to, p := c.appendHead(to, record.Accepted, actor, time)
+	if m.Position == p.position+1 {
+		to[at] |= nextOne
+	} else {
+		to = binary.AppendUvarint(to, m.Position)
+	}
+	p.position = m.Position
+	sender := m.Sender != 0 || m.SenderPath != ""
+	if sender {
+		s, i, known := c.placeOf(m.Sender)
+		if known && s.sender && s.path == m.SenderPath {
+			to[at] |= another
+			to, sender = append(to, i), false
+		}
+		s.path, s.sender = m.SenderPath, true
+	}
+	if m.Kind != abi.KindMessage || m.Flags != 0 || sender || m.Correlation != 0 || m.Due != 0 || len(m.Headers) > 0 {
+		to[at] |= withMore
+		to = c.appendMore(to, m, sender)
+	}
+	return append(to, m.Payload...)
+}
+
+func (c *shared) appendMore(to []byte, m *record.Message, sender bool) []byte {
+	at := len(to)
+	to = append(to, 0)
+	if m.Kind != abi.KindMessage {
+		to[at] |= moreKind
+		to = append(to, byte(m.Kind))
+	}
+	if m.Flags != 0 {
+		to[at] |= moreFlags
+		to = binary.AppendUvarint(to, uint64(m.Flags))
+	}
+	if sender {
+		to[at] |= moreSender
+		to = appendString(binary.LittleEndian.AppendUint64(to, uint64(m.Sender)), m.SenderPath)
+	}
+	if m.Correlation != 0 {
+		to[at] |= moreCorrelation
+		to = binary.AppendUvarint(to, m.Correlation)
+	}
+	if m.Due != 0 {
+		to[at] |= moreDue
+		to = binary.AppendVarint(to, m.Due-c.time)
+	}
+	if len(m.Headers) > 0 {
+		to[at] |= moreHeaders
+		to = appendString(to, m.Headers)
+	}
+	return to
+}
+
+// outcome is the part of an entry that has nothing in common with other records.
+type outcome struct {
+	more byte
+	data []byte // of more, and the checksums of the commands
+	body int    // where in data those begin
+}
+
+// outcomeOf writes to room.
+func outcomeOf(room []byte, e *record.Entry) (o outcome) {
+	if e.Done != len(e.Mail) {
+		o.more |= moreDone
+		room = binary.AppendUvarint(room, uint64(e.Done))
+	}
+	if e.Ended != record.All {
+		o.more |= moreEnded
+		room = append(room, byte(e.Ended))
+	}
+	if e.Failure != nil {
+		o.more |= moreFailure
+		room = appendFailure(room, e.Failure)
+	}
+	if x := e.Cut; x != nil {
+		o.more |= moreCut
+		room = binary.AppendUvarint(append(room, byte(x.Stage)), x.Phase)
+		room = appendString(append(binary.AppendUvarint(room, x.At), byte(x.Kind)), x.Reason)
+	}
+	o.body = len(room)
+	for from := 0; from < len(e.Outbox); {
+		end := from
+		for end < len(e.Outbox) && e.Outbox[end] != 0 {
+			end++
+		}
+		n := uint64(end-from) << 1
+		if end < len(e.Outbox) {
+			n |= 1
+		}
+		room = binary.AppendUvarint(room, n)
+		for _, sum := range e.Outbox[from:end] {
+			room = binary.LittleEndian.AppendUint32(room, sum)
+		}
+		from = end + 1
+	}
+	o.data = room
+	return o
+}
+
+func entrySize(e *record.Entry, o *outcome) int {
+	return entryBytes + binary.MaxVarintLen64*len(e.Mail) + len(o.data)
+}
+
+// appendEntry writes an entry.
+func (c *shared) appendEntry(to []byte, actor abi.Ref, time int64, e *record.Entry, o *outcome) []byte {
+	at := len(to)
+	to, p := c.appendHead(to, record.Turned, actor, time)
+	if e.First == p.turn && e.Incarnation == p.incarnation && p.turn != 0 {
+		to[at] |= nextOne
+	} else {
+		to = binary.AppendUvarint(binary.AppendUvarint(to, e.Incarnation), e.First)
+	}
+	p.incarnation, p.turn = e.Incarnation, e.First+uint64(e.Done)
+	if e.Failure != nil {
+		p.turn++
+	}
+	to = binary.AppendUvarint(to, uint64(len(e.Mail)))
+	if inOrder(e.Mail, p.taken) {
+		to[at] |= another
+	} else {
+		before := p.taken
+		for _, m := range e.Mail {
+			to = binary.AppendVarint(to, int64(m-before))
+			before = m
+		}
+	}
+	if n := len(e.Mail); n > 0 {
+		p.taken = e.Mail[n-1]
+	}
+	if o.more != 0 {
+		to[at] |= withMore
+		to = append(to, o.more)
+	}
+	return append(to, o.data...)
+}
+
+// mostCounted is how many messages an entry has of which only the number is written: reading takes no more room than
+// records of a usual size.
+const mostCounted = 64
+
+// inOrder reports whether messages are those after one that was taken.
+func inOrder(mail []uint64, taken uint64) bool {
+	for i, m := range mail {
+		if m != taken+1+uint64(i) {
+			return false
+		}
+	}
+	return len(mail) <= mostCounted
+}
+
+// appendOther writes a life or a signal.
+func (c *shared) appendOther(to []byte, r *record.Record) []byte {
+	to, _ = c.appendHead(to, r.Kind, r.Actor, r.Time)
+	if l := r.Life; l != nil {
+		to = appendString(appendString(appendString(to, l.Path), l.Type), l.Args)
+		to = binary.LittleEndian.AppendUint64(to, uint64(l.Parent))
+		return appendString(binary.AppendUvarint(to, l.Incarnation), l.Code)
+	}
+	x := r.Signal
+	to = appendString(to, x.What)
+	to = binary.LittleEndian.AppendUint64(to, uint64(x.From))
+	to = binary.LittleEndian.AppendUint64(to, uint64(x.Other))
+	to = binary.AppendUvarint(to, x.Correlation)
+	to = append(binary.AppendUvarint(to, uint64(x.How)), x.Directive)
+	to = appendString(binary.AppendVarint(to, x.Delay), x.Reason)
+	to = binary.AppendUvarint(to, x.Position)
+	if x.Failure != nil {
+		to = appendFailure(to, x.Failure)
+	}
+	return to
+}
+
+// otherSize is at least what appendOther writes.
+func otherSize(r *record.Record) int {
+	n := headBytes + 12*binary.MaxVarintLen64
+	if l := r.Life; l != nil {
+		return n + len(l.Path) + len(l.Type) + len(l.Args) + len(l.Code)
+	}
+	n += len(r.Signal.What) + len(r.Signal.Reason)
+	if f := r.Signal.Failure; f != nil {
+		n += len(f.Reason) + len(f.Message) + len(f.GuestStack) + 8*binary.MaxVarintLen64
+		for _, line := range f.Stack {
+			n += binary.MaxVarintLen64 + len(line)
+		}
+	}
+	return n
+}
+
+func appendFailure(to []byte, f *abi.Failure) []byte {
+	to = appendString(appendString(append(to, byte(f.Kind)), f.Reason), f.Message)
+	to = binary.AppendUvarint(to, uint64(len(f.Stack)))
+	for _, line := range f.Stack {
+		to = appendString(to, line)
+	}
+	to = binary.AppendUvarint(binary.AppendUvarint(to, f.Turn), f.Fuel)
+	return appendString(to, f.GuestStack)
+}
+
+func appendString[T string | []byte](to []byte, s T) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
+}

@@ -1,0 +1,235 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/wal"
+)
+
+// appendRecord writes a record as a store does. most is how many bytes it would have asked for.
+func appendRecord(c *shared, to []byte, r *record.Record) (_ []byte, most int) {
+	switch {
+	case r.Message != nil:
+		return c.appendMessage(to, r.Actor, r.Time, r.Message), messageSize(r.Message)
+	case r.Entry != nil:
+		o := outcomeOf(nil, r.Entry)
+		return c.appendEntry(to, r.Actor, r.Time, r.Entry, &o), entrySize(r.Entry, &o)
+	}
+	return c.appendOther(to, r), otherSize(r)
+}
+
+// randomRecord is any record, of few actors.
+func randomRecord(r *rand.Rand) *record.Record {
+	refs := []abi.Ref{1, 2, 0x1234567890abcdef, 1 << 63, abi.Ref(r.Uint64())}
+	ref := func() abi.Ref { return refs[r.IntN(len(refs))] }
+	some := func(n int) []byte {
+		b := make([]byte, r.IntN(n))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		if len(b) == 0 {
+			return nil
+		}
+		return b
+	}
+	number := func() uint64 { return r.Uint64() >> r.IntN(64) }
+	maybe := func() bool { return r.IntN(3) == 0 }
+	failure := func() *abi.Failure {
+		f := &abi.Failure{Kind: abi.FailureKind(r.Uint32()), Reason: string(some(20)), Message: string(some(20)), Turn: number(), Fuel: number(), GuestStack: string(some(300))}
+		for range r.IntN(4) {
+			f.Stack = append(f.Stack, string(some(30)))
+		}
+		return f
+	}
+	x := &record.Record{Actor: ref(), Time: int64(number()), Kind: record.Kind(1 + r.IntN(6))}
+	switch x.Kind {
+	case record.Accepted:
+		m := &record.Message{Position: number() | 1, Kind: abi.KindMessage, Payload: some(300)}
+		if maybe() {
+			m.Kind, m.Flags, m.Correlation, m.Due = abi.Kind(r.Uint32()), uint16(r.Uint32()), number(), -int64(number())
+		}
+		if !maybe() {
+			m.Sender, m.SenderPath = ref(), []string{"", "wasm://w/user/a", strings.Repeat("x", 200)}[r.IntN(3)]
+		}
+		if maybe() {
+			m.Headers = some(200)
+		}
+		x.Message = m
+	case record.Turned:
+		e := &record.Entry{Incarnation: number(), First: number()}
+		for range r.IntN(1 + r.IntN(100)) {
+			e.Mail = append(e.Mail, number())
+			if n := len(e.Mail); n > 1 && !maybe() {
+				e.Mail[n-1] = e.Mail[n-2] + 1
+			}
+		}
+		for range r.IntN(6) {
+			e.Outbox = append(e.Outbox, uint32(r.Uint32())>>r.IntN(32))
+		}
+		if e.Done = len(e.Mail); maybe() {
+			e.Done, e.Ended = r.IntN(len(e.Mail)+1), record.Ending(r.IntN(4))
+		}
+		if maybe() {
+			e.Failure = failure()
+		}
+		if maybe() {
+			e.Cut = &record.Cut{Stage: 2, Phase: number(), At: number(), Kind: 3, Reason: string(some(40))}
+		}
+		x.Entry = e
+	case record.Took:
+		x.Signal = &record.Signal{
+			What: string(some(20)), From: ref(), Other: ref(), Correlation: number(), How: uint16(r.Uint32()), Directive: uint8(r.Uint32()),
+			Delay: -int64(number()), Reason: string(some(200)), Position: number(),
+		}
+		if maybe() {
+			x.Signal.Failure = failure()
+		}
+	default:
+		x.Life = &record.Life{Path: "p" + string(some(100)), Type: string(some(20)), Args: some(200), Parent: ref(), Incarnation: number(), Code: some(40)}
+	}
+	return x
+}
+
+// All records come out as they went in, in any order and in batches of any length, and take no more room than was said.
+func TestRecordsComeOutAsTheyWentIn(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var to shared
+	var from records
+	for i := range 20_000 {
+		x := randomRecord(r)
+		first := i == 0 || r.IntN(20) == 0
+		if first {
+			to.begin()
+		}
+		b, most := appendRecord(&to, nil, x)
+		if len(b) > most {
+			t.Fatalf("%d bytes, of at most %d: %+v", len(b), most, x)
+		}
+		v, err := from.next(&wal.Record{First: first, Data: b})
+		if err != nil {
+			t.Fatalf("%v: %+v", err, x)
+		}
+		if !reflect.DeepEqual(v, x) {
+			t.Fatalf("%d: %x\n%+v\n%+v", i, b, v, x)
+		}
+	}
+}
+
+// A message between two durable actors takes 24 bytes of the log besides its headers and its payload.
+func TestBytesOfAMessage(t *testing.T) {
+	s, err := Open(Options{Dir: t.TempDir(), Sync: Never})
+	if err != nil {
+		t.Fatal(err)
+	}
+	actors, paths := [2]abi.Ref{0x1234567890abcdef, 0x2234567890abcdef}, [2]string{"wasm://w/user/a", "wasm://w/user/b"}
+	payload, headers := bytes.Repeat([]byte{7}, 40), bytes.Repeat([]byte{8}, 10)
+	now := time.Now().UnixNano()
+	const messages = 10_000
+	before := s.log.Used()
+	for i := range uint64(messages) {
+		to := i % 2
+		now += 1500
+		m := &record.Message{Position: 1_000_000 + i/2, Kind: abi.KindMessage, Sender: actors[1-to], SenderPath: paths[1-to], Payload: payload, Headers: headers}
+		s.Note(&record.Record{Kind: record.Accepted, Actor: actors[to], Time: now, Message: m})
+		mail := record.Envelope{Position: m.Position}
+		if _, err := s.turned(&record.Turn{
+			Actor: actors[to], Incarnation: 1, First: 1_000_000 + i/2, Time: now + 700, Mail: []*record.Envelope{&mail}, Done: 1,
+			Outbox: abi.AppendSend(nil, actors[1-to], "", 0, 0, headers, payload), Worth: 1000,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	each := float64(s.log.Used()-before)/messages - float64(len(payload)+len(headers))
+	t.Logf("%.1f bytes", each)
+	if each > 24 {
+		t.Errorf("a message takes %.1f bytes more than it has", each)
+	}
+}
+
+// What a store does for a message allocates nothing.
+func TestRecordsAllocateNothing(t *testing.T) {
+	s, err := Open(Options{Dir: t.TempDir(), Sync: Never})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := &record.Message{Position: 1, Kind: abi.KindMessage, Sender: 3, SenderPath: "wasm://w/user/b", Payload: make([]byte, 100)}
+	r := &record.Record{Kind: record.Accepted, Actor: 2, Message: m}
+	turn := &record.Turn{
+		Actor: 2, Incarnation: 1, Mail: []*record.Envelope{{}}, Done: 1, Marked: true,
+		Outbox: abi.AppendEnd(abi.AppendSend(abi.AppendSend(nil, 3, "", 0, 0, nil, make([]byte, 100)), 0, "/user/b", 0, 0, nil, []byte{1})),
+	}
+	const each = 2000
+	allocations := testing.AllocsPerRun(10, func() {
+		for range each {
+			m.Position++
+			turn.Mail[0].Position = m.Position
+			s.Note(r)
+			if _, err := s.turned(turn); err != nil {
+				t.Error(err)
+			}
+			turn.First++
+		}
+	})
+	if allocations > each/20 { // batches do
+		t.Errorf("%v allocations for %d messages", allocations, each)
+	}
+}
+
+// FuzzCompact: a batch of any bytes is read without harm, and what is a record comes out the same again.
+func FuzzCompact(f *testing.F) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 40 {
+		var to shared
+		to.begin()
+		var all []byte
+		for range 1 + r.IntN(6) {
+			b, _ := appendRecord(&to, nil, randomRecord(r))
+			all = append(binary.AppendUvarint(all, uint64(len(b))), b...)
+		}
+		f.Add(all)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var to shared
+		var from, again records
+		to.begin()
+		for first := true; len(b) > 0; first = false {
+			n, head := binary.Uvarint(b)
+			if head <= 0 || n > uint64(len(b)-head) {
+				return
+			}
+			data := b[head:][:n]
+			b = b[head+int(n):]
+			if len(data) == 0 || data[0] < compact {
+				continue
+			}
+			v, err := from.next(&wal.Record{First: first, Data: data})
+			if err != nil {
+				return
+			}
+			x := v.(*record.Record)
+			if x.Entry != nil && len(x.Entry.Mail) > len(data)+mostCounted {
+				t.Fatalf("%d messages of %d bytes", len(x.Entry.Mail), len(data))
+			}
+			c, most := appendRecord(&to, nil, x)
+			if len(c) > most {
+				t.Fatalf("%d bytes, of at most %d: %+v", len(c), most, x)
+			}
+			w, err := again.next(&wal.Record{First: first, Data: c})
+			if err != nil || !reflect.DeepEqual(v, w) {
+				t.Fatalf("%v\n%+v\n%+v", err, v, w)
+			}
+		}
+	})
+}
