@@ -99,7 +99,7 @@ func (c *shared) appendHead(to []byte, k record.Kind, actor abi.Ref, time int64)
 	} else {
 		to = binary.LittleEndian.AppendUint64(append(to, tag), uint64(actor))
 	}
-	to = binary.AppendVarint(to, time-c.time)
+	to = appendInt(to, time-c.time)
 	c.time = time
 	return to, p
 }
@@ -111,7 +111,7 @@ func (c *shared) appendMessage(to []byte, actor abi.Ref, time int64, m *record.M
 	if m.Position == p.position+1 {
 		to[at] |= nextOne
 	} else {
-		to = binary.AppendUvarint(to, m.Position)
+		to = appendUint(to, m.Position)
 	}
 	p.position = m.Position
 	sender := m.Sender != 0 || m.SenderPath != ""
@@ -139,7 +139,7 @@ func (c *shared) appendMore(to []byte, m *record.Message, sender bool) []byte {
 	}
 	if m.Flags != 0 {
 		to[at] |= moreFlags
-		to = binary.AppendUvarint(to, uint64(m.Flags))
+		to = appendUint(to, uint64(m.Flags))
 	}
 	if sender {
 		to[at] |= moreSender
@@ -147,11 +147,11 @@ func (c *shared) appendMore(to []byte, m *record.Message, sender bool) []byte {
 	}
 	if m.Correlation != 0 {
 		to[at] |= moreCorrelation
-		to = binary.AppendUvarint(to, m.Correlation)
+		to = appendUint(to, m.Correlation)
 	}
 	if m.Due != 0 {
 		to[at] |= moreDue
-		to = binary.AppendVarint(to, m.Due-c.time)
+		to = appendInt(to, m.Due-c.time)
 	}
 	if len(m.Headers) > 0 {
 		to[at] |= moreHeaders
@@ -171,7 +171,7 @@ type outcome struct {
 func outcomeOf(room []byte, e *record.Entry) (o outcome) {
 	if e.Done != len(e.Mail) {
 		o.more |= moreDone
-		room = binary.AppendUvarint(room, uint64(e.Done))
+		room = appendUint(room, uint64(e.Done))
 	}
 	if e.Ended != record.All {
 		o.more |= moreEnded
@@ -183,8 +183,8 @@ func outcomeOf(room []byte, e *record.Entry) (o outcome) {
 	}
 	if x := e.Cut; x != nil {
 		o.more |= moreCut
-		room = binary.AppendUvarint(append(room, byte(x.Stage)), x.Phase)
-		room = appendString(append(binary.AppendUvarint(room, x.At), byte(x.Kind)), x.Reason)
+		room = appendUint(append(room, byte(x.Stage)), x.Phase)
+		room = appendString(append(appendUint(room, x.At), byte(x.Kind)), x.Reason)
 	}
 	o.body = len(room)
 	for from := 0; from < len(e.Outbox); {
@@ -196,7 +196,7 @@ func outcomeOf(room []byte, e *record.Entry) (o outcome) {
 		if end < len(e.Outbox) {
 			n |= 1
 		}
-		room = binary.AppendUvarint(room, n)
+		room = appendUint(room, n)
 		for _, sum := range e.Outbox[from:end] {
 			room = binary.LittleEndian.AppendUint32(room, sum)
 		}
@@ -217,19 +217,19 @@ func (c *shared) appendEntry(to []byte, actor abi.Ref, time int64, e *record.Ent
 	if e.First == p.turn && e.Incarnation == p.incarnation && p.turn != 0 {
 		to[at] |= nextOne
 	} else {
-		to = binary.AppendUvarint(binary.AppendUvarint(to, e.Incarnation), e.First)
+		to = appendUint(appendUint(to, e.Incarnation), e.First)
 	}
 	p.incarnation, p.turn = e.Incarnation, e.First+uint64(e.Done)
 	if e.Failure != nil {
 		p.turn++
 	}
-	to = binary.AppendUvarint(to, uint64(len(e.Mail)))
+	to = appendUint(to, uint64(len(e.Mail)))
 	if inOrder(e.Mail, p.taken) {
 		to[at] |= another
 	} else {
 		before := p.taken
 		for _, m := range e.Mail {
-			to = binary.AppendVarint(to, int64(m-before))
+			to = appendInt(to, int64(m-before))
 			before = m
 		}
 	}
@@ -263,16 +263,16 @@ func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 	if l := r.Life; l != nil {
 		to = appendString(appendString(appendString(to, l.Path), l.Type), l.Args)
 		to = binary.LittleEndian.AppendUint64(to, uint64(l.Parent))
-		return appendString(binary.AppendUvarint(to, l.Incarnation), l.Code)
+		return appendString(appendUint(to, l.Incarnation), l.Code)
 	}
 	x := r.Signal
 	to = appendString(to, x.What)
 	to = binary.LittleEndian.AppendUint64(to, uint64(x.From))
 	to = binary.LittleEndian.AppendUint64(to, uint64(x.Other))
-	to = binary.AppendUvarint(to, x.Correlation)
-	to = append(binary.AppendUvarint(to, uint64(x.How)), x.Directive)
-	to = appendString(binary.AppendVarint(to, x.Delay), x.Reason)
-	to = binary.AppendUvarint(to, x.Position)
+	to = appendUint(to, x.Correlation)
+	to = append(appendUint(to, uint64(x.How)), x.Directive)
+	to = appendString(appendInt(to, x.Delay), x.Reason)
+	to = appendUint(to, x.Position)
 	if x.Failure != nil {
 		to = appendFailure(to, x.Failure)
 	}
@@ -297,14 +297,26 @@ func otherSize(r *record.Record) int {
 
 func appendFailure(to []byte, f *abi.Failure) []byte {
 	to = appendString(appendString(append(to, byte(f.Kind)), f.Reason), f.Message)
-	to = binary.AppendUvarint(to, uint64(len(f.Stack)))
+	to = appendUint(to, uint64(len(f.Stack)))
 	for _, line := range f.Stack {
 		to = appendString(to, line)
 	}
-	to = binary.AppendUvarint(binary.AppendUvarint(to, f.Turn), f.Fuel)
+	to = appendUint(appendUint(to, f.Turn), f.Fuel)
 	return appendString(to, f.GuestStack)
 }
 
+func appendUint(to []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(to, byte(v))
+	}
+	if v < 1<<14 {
+		return append(to, byte(v)|0x80, byte(v>>7))
+	}
+	return binary.AppendUvarint(to, v)
+}
+
+func appendInt(to []byte, v int64) []byte { return appendUint(to, uint64(v)<<1^uint64(v>>63)) }
+
 func appendString[T string | []byte](to []byte, s T) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
+	return append(appendUint(to, uint64(len(s))), s...)
 }

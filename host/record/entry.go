@@ -76,6 +76,30 @@ func Checksums(to []uint32, t *Turn) []uint32 {
 // nextCommand is how many bytes the first command has, of commands that the host has read before; 0: it is none. end says that
 // it is the marker behind a turn.
 func nextCommand(b []byte) (n int, end bool) {
+	if b[0] == null {
+		return 1, true
+	}
+	if len(b) > plainSend+2 && b[0] == 0x86 && b[1] == 0 && b[2] == 0x1b && b[11]|b[12] == 0 && b[13] == null {
+		switch c := b[plainSend]; { // the payload of a message to a ref, without anything else
+		case c >= 0x40 && c < 0x58:
+			n = plainSend + 1 + int(c-0x40)
+		case c == 0x58:
+			n = plainSend + 2 + int(b[plainSend+1])
+		}
+		if n > 0 && n <= len(b) {
+			return n, false
+		}
+	}
+	return anyCommand(b)
+}
+
+// null is the marker behind a turn, and what a command has not; plainSend is where the payload of most messages is.
+const (
+	null      = 0xf6
+	plainSend = 14
+)
+
+func anyCommand(b []byte) (n int, end bool) {
 	if b[0]>>5 != 4 || b[0]&31 > 23 { // an array of few items
 		return slowly(b)
 	}

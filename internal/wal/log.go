@@ -28,6 +28,7 @@ type Log struct {
 	pending []byte   // its body
 	began   int      // where in it the record is that was begun
 	most    int      // bytes of that
+	surely  int      // so long the batch may become, whatever happens meanwhile; 0: not known
 	queue   []full   // batches before it, which are long enough
 	queued  int64    // bytes of their sectors
 	other   []byte   // room for the next body
@@ -211,32 +212,33 @@ func (l *Log) Append(parts ...[]byte) (Position, error) {
 // is locked. first says that nothing that was appended before will be read with the record: they are in other batches. After
 // an error there is no End.
 func (l *Log) Begin(n int) (to []byte, first bool, err error) {
-	if n > l.opt.Record {
-		return nil, false, fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, n, l.opt.Record)
-	}
 	l.mu.Lock()
-	if l.err != nil || l.closing || l.noRoom != nil || int(l.queued)+len(l.pending)+recordHeader+n > l.opt.Pending ||
-		l.opt.Limit > 0 && l.takes(len(l.pending)+recordHeader+n) > l.opt.Limit {
-		err := l.refuses(n)
-		l.mu.Unlock()
-		return nil, false, err
+	if len(l.pending)+recordHeader+n > l.surely {
+		if err := l.refuses(n); err != nil {
+			l.mu.Unlock()
+			return nil, false, err
+		}
 	}
-	if len(l.pending) > 0 && len(l.pending)+recordHeader+n > longBatch {
-		l.cut()
-	}
-	first = len(l.pending) == 0
 	l.began, l.most = len(l.pending), n
-	l.pending = appendLength(l.pending, 0, n)
-	return l.pending, first, nil
+	if n < 0x80 {
+		l.pending = append(l.pending, 0)
+	} else {
+		l.pending = appendLength(l.pending, 0, n)
+	}
+	return l.pending, l.began == 0, nil
 }
 
 // End ends the record that was begun.
 func (l *Log) End(to []byte) Position {
-	first, p := l.began == 0, l.next+batchHeader+Position(l.began)
-	if len(to)-len(l.pending) > l.most {
+	first, p, n := l.began == 0, l.next+batchHeader+Position(l.began), len(to)-len(l.pending)
+	switch {
+	case n > l.most:
 		panic("wal: a record is longer than was said")
+	case l.most < 0x80:
+		to[l.began] = byte(n)
+	default:
+		appendLength(to[:l.began], n, l.most)
 	}
-	appendLength(to[:l.began], len(to)-len(l.pending), l.most)
 	l.pending = to
 	l.mu.Unlock()
 	if first {
@@ -245,9 +247,12 @@ func (l *Log) End(to []byte) Position {
 	return p
 }
 
-// refuses is why a record of so many bytes is not appended; the caller holds the lock.
+// refuses is why a record of so many bytes is not appended; the caller holds the lock. If it is, and if there is room for a long
+// batch, all further ones of the batch are.
 func (l *Log) refuses(n int) error {
 	switch {
+	case n > l.opt.Record:
+		return fmt.Errorf("%w: %d bytes of at most %d", ErrTooLarge, n, l.opt.Record)
 	case l.err != nil:
 		return l.err
 	case l.closing:
@@ -257,8 +262,16 @@ func (l *Log) refuses(n int) error {
 		return l.noRoom
 	case int(l.queued)+len(l.pending)+recordHeader+n > l.opt.Pending:
 		return fmt.Errorf("%w: %d bytes wait", ErrBusy, int(l.queued)+len(l.pending))
+	case l.opt.Limit > 0 && l.takes(len(l.pending)+recordHeader+n) > l.opt.Limit:
+		return fmt.Errorf("%w: its files have %d bytes of at most %d", ErrFull, l.size()-l.free, l.opt.Limit)
 	}
-	return fmt.Errorf("%w: its files have %d bytes of at most %d", ErrFull, l.size()-l.free, l.opt.Limit)
+	if len(l.pending) > 0 && len(l.pending)+recordHeader+n > longBatch {
+		l.cut()
+	}
+	if long := min(longBatch, l.opt.Record); int(l.queued)+long <= l.opt.Pending && (l.opt.Limit == 0 || l.takes(long) <= l.opt.Limit) {
+		l.surely = long
+	}
+	return nil
 }
 
 // takes is how many bytes the files have when all that waits is written, and a batch whose body has n; the caller holds the
@@ -274,7 +287,7 @@ func (l *Log) cut() {
 	l.queue = append(l.queue, full{l.next, l.pending})
 	l.queued += n
 	l.next += Position(n)
-	l.pending, l.other = l.other[:0], nil
+	l.pending, l.other, l.surely = l.other[:0], nil, 0
 }
 
 // sectorsOf is how many bytes a batch takes in the file whose body has n.
@@ -453,7 +466,7 @@ func readFence(fs FS) (uint64, error) {
 // Close implements Journal.
 func (l *Log) Close() error {
 	l.mu.Lock()
-	l.closing = true
+	l.closing, l.surely = true, 0
 	l.mu.Unlock()
 	l.ring()
 	<-l.done

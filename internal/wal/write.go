@@ -71,6 +71,7 @@ func (l *Log) step() bool {
 		return false
 	default:
 		l.mu.Lock()
+		l.surely = 0
 		l.noRoom = fmt.Errorf("%w: %w", ErrFull, err)
 		l.mu.Unlock()
 		return false
@@ -165,6 +166,7 @@ func (l *Log) tell() {
 // fail ends the log.
 func (l *Log) fail(err error) {
 	l.mu.Lock()
+	l.surely = 0
 	if l.err == nil {
 		l.err = err
 	}
