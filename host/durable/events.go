@@ -118,7 +118,7 @@ func (s *Store) ReadEvents() (*persist.Journal, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Data) < 2 || r.Data[1] != tagEvents && r.Data[1] != tagIndexed {
+		if len(r.Data) < 2 || r.Data[0] >= compact || r.Data[1] != tagEvents && r.Data[1] != tagIndexed {
 			continue
 		}
 		v, err := decode(r.Data)
@@ -148,7 +148,7 @@ func (s *Store) turnOfEvents(j *persist.Journal, t *record.Turn, x *persist.Turn
 		}
 		if err == nil {
 			t.After = j.Stored(x, uint64(at))
-			waits = t.After != 0 && (s.held > mostHeld || x.Waits && wal.Position(t.After) >= s.log.Durable() || x.Record != nil && j.Busy())
+			waits = t.After != 0 && (s.held.Load() > mostHeld || x.Waits && wal.Position(t.After) >= s.log.Durable() || x.Record != nil && j.Busy())
 		}
 		if waits {
 			s.put(waiting{wal.Position(t.After), 0, t.Answer})
@@ -169,10 +169,8 @@ func (s *Store) appendEvents(b []byte) (wal.Position, error) {
 	if s.used() > s.opt.Size/8*7 {
 		return 0, ErrFull
 	}
-	s.noted.Add(1)
-	s.bytes.Add(uint64(len(b)))
 	s.count(len(b)+2, 0)
-	return s.log.Append([]byte{version, tagEvents}, b)
+	return s.append([]byte{version, tagEvents}, b)
 }
 
 // settle has the index keep all before a position of the log, which is about to be given back.
@@ -184,7 +182,7 @@ func (s *Store) settle(at wal.Position) error {
 	if err := j.Settle(s.stop, uint64(at)); err != nil {
 		return err
 	}
-	p, err := s.log.Append(binary.LittleEndian.AppendUint64([]byte{version, tagIndexed}, min(uint64(at), j.Applied())))
+	p, err := s.append(binary.LittleEndian.AppendUint64([]byte{version, tagIndexed}, min(uint64(at), j.Applied())))
 	if err != nil {
 		return err
 	}
@@ -205,7 +203,7 @@ func (s *Store) forgetEvents(ctx context.Context, name string) (bool, error) {
 		return false, err
 	}
 	s.mu.Lock()
-	at, err := s.log.Append([]byte{version, tagEvents}, b)
+	at, err := s.append([]byte{version, tagEvents}, b)
 	s.mu.Unlock()
 	if err == nil {
 		err = s.log.Await(ctx, at)
