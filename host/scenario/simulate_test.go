@@ -163,7 +163,7 @@ func TestSimulationMistakes(t *testing.T) {
 		`steps: [{send: a, message: !serial 7}]`:                                           "stands alone",
 		`steps: [{ask: a, message: 1, answer: !serial }]`:                                  "are for messages",
 		`steps: [{ask: a, message: 1, match: !sum x}]`:                                     "is not a number",
-		`steps: [{advance: 1s}], simulation: {settle: 900000h}`:                         "hundred years",
+		`steps: [{advance: 1s}], simulation: {settle: 900000h}`:                            "hundred years",
 		`steps: [{advance: 1s}], invariants: [{name: a, ask: b, message: 1, when: never}]`: `cannot be "never"`,
 		`steps: [{advance: 1s}], invariants: [{name: a, ask: "b c", message: 1}]`:          "neither the name",
 	} {
