@@ -47,7 +47,7 @@ func newDurability(cfg *Config, from *Secret) *durability {
 		return nil
 	}
 	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
-	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: map[string]uint64{}, unsaved: map[abi.Ref]bool{}}
+	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: map[string]uint64{}, repeated: map[string]uint64{}, unsaved: map[abi.Ref]bool{}}
 }
 
 // namedRef is the ref of the next life of an actor below a guardian: it follows from the path and the number of the life.
@@ -69,23 +69,27 @@ func namedRef(guardian *actor, name string) (ref abi.Ref, ok bool) {
 
 // lifeRef is the ref of the nth life, from 0, of an actor below a guardian.
 func lifeRef(guardian *actor, path string, n uint64) abi.Ref {
-	sum := sha256.Sum256([]byte(path))
-	key := guardian.sys.secret.Derive(secret.ForNamed, guardian.uid, binary.LittleEndian.Uint64(sum[:]))
-	return abi.ChildRef(abi.RefKey(key[:abi.RefKeySize]), guardian.uid.Node(), n)
+	return abi.ChildRef(lifeKey(guardian, path), guardian.uid.Node(), n)
 }
 
-// lived notes a recorded life of an actor below a guardian; false if no life has the ref.
+// lifeKey is the key of the refs of an actor's lives.
+func lifeKey(guardian *actor, path string) abi.RefKey {
+	sum := sha256.Sum256([]byte(path))
+	key := guardian.sys.secret.Derive(secret.ForNamed, guardian.uid, binary.LittleEndian.Uint64(sum[:]))
+	return abi.RefKey(key[:abi.RefKeySize])
+}
+
+// lived notes a recorded life of an actor below a guardian; false if no life has the ref. Records name lives in their order, so
+// it looks behind the one before first.
 func (d *durability) lived(guardian *actor, path string, ref abi.Ref) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for n := range min(d.lives[path], 1<<20) { // a checkpoint counts them all
-		if lifeRef(guardian, path, n) == ref {
-			return true
-		}
-	}
-	for n := d.lives[path]; n < 1<<20; n++ {
-		if lifeRef(guardian, path, n) == ref {
-			d.lives[path] = n + 1
+	key := lifeKey(guardian, path)
+	from := d.repeated[path]
+	for i := range uint64(1 << 20) {
+		n := (from + i) % (1 << 20)
+		if abi.ChildRef(key, guardian.uid.Node(), n) == ref {
+			d.lives[path], d.repeated[path] = max(d.lives[path], n+1), n+1
 			return true
 		}
 	}

@@ -128,6 +128,8 @@ type durability struct {
 
 	mu    sync.Mutex
 	lives map[string]uint64 // by the paths of actors below a guardian: their next life
+
+	repeated map[string]uint64 // the life after the last one that a record has named
 }
 
 // repeats is a system that is being rebuilt.
