@@ -35,7 +35,9 @@ func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Fai
 				return
 			}
 		}
-		a.leaveTurn(ctx.scr, failure != nil)
+		if len(ctx.scr.effects) > 0 {
+			a.leaveTurn(ctx.scr, failure != nil)
+		}
 	}()
 	return f()
 }

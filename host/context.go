@@ -139,7 +139,7 @@ func (h Head) Next() (Message, bool) {
 func (c *Context) next() *mailbox.Envelope {
 	a, scr := c.actor, c.scr
 	if c.env != nil {
-		if b, guarded := a.behaviour.(*behaved); guarded {
+		if b, guarded := a.behaviour.(*behaved); guarded && (b.unrecorded != nil || a.sys.looks.Load()|uint32(a.looks) != 0) {
 			if b.unrecorded == nil {
 				b.unrecorded = a.endTurn(c, nil)
 			}

@@ -18,21 +18,15 @@ const heldCommands = 4096
 // usualCommands is about how many commands a turn has, and its end.
 const usualCommands = 4
 
-// readSend is read of what most entries come to: one turn that has sent one message. False: nothing is read.
-func (s *scratch) readSend(x *sandbox.Instance) bool {
-	if cap(s.cmds) == 0 || cap(s.ends) == 0 || s.res.Failure != nil || !x.OneSend(&s.cmds[:1][0]) {
-		return false
-	}
-	s.cmds, s.ends = s.cmds[:1], s.ends[:1]
-	s.ends[0] = 1
-	return true
-}
-
 // read takes the commands of the next turns into the scratch, checks them and makes them
 // pay. base is the number of turns that were read before; more says that there are further
 // ones. f is the failure of the turn after those n; nothing follows it.
 func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more bool, f *abi.Failure) {
 	scr.cmds, scr.ends = scr.cmds[:0], scr.ends[:0]
+	if scr.res.Failure == nil && x.OneSend(&scr.cmds) { // as most have
+		scr.ends = append(scr.ends, 1)
+		return 1, false, nil
+	}
 	for len(scr.cmds) < heldCommands {
 		from := len(scr.cmds)
 		if cap(scr.cmds)-from < usualCommands {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -31,6 +32,34 @@ func TestStopNowOfATurnAboutToBegin(t *testing.T) {
 				t.Errorf("%q", l.got)
 			}
 		}
+	})
+}
+
+// A system message that comes while messages are taken ends their batch, and no later one.
+func TestTheEndOfABatchIsOver(t *testing.T) {
+	inBatches.run(t, "in batches", func(t *testing.T) {
+		l := newStage(t, nil)
+		box := &interrupted{}
+		g := l.spawn("g", puppet(t).WithMailbox(func(MailboxLimits) Mailbox { return box }))
+		a := l.table.Get(g.UID())
+		ended := func() bool { return guestOf(a).inst.Load().Ended() }
+		within := false
+		for range 2 {
+			l.post(g, script(rec(recNow, 0, toProbe("said"))))
+			box.after, box.during = 0, func() {
+				a.post(nil, sysmail.Msg{Kind: sysmail.ResetBackoff})
+				within = ended()
+			}
+			l.run()
+			if !within || box.during != nil {
+				t.Fatal("the batch goes on")
+			}
+		}
+		l.post(g, script(rec(recNow, 0, toProbe("said"))))
+		if l.run(); ended() {
+			t.Error("later batches are ended, too")
+		}
+		l.wants("message said", "message said", "message said")
 	})
 }
 

@@ -16,12 +16,7 @@ import (
 func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
 	g.run(scr, x, now)
 	g.ahead = g.spawned
-	parts := false
-	if scr.readSend(x) {
-		done = 1
-	} else {
-		done, parts, f = g.read(scr, x, 0)
-	}
+	done, parts, f := g.read(scr, x, 0)
 	if parts || f != nil || scr.res.Failure != nil {
 		done, f = g.seal(scr, x, done, parts, f)
 	}
@@ -144,9 +139,8 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 			e := scr.batch[base+i]
 			a.begins(scr, e)
 			g.forwards = 0
-			to := scr.ends[i]
-			cmds := scr.cmds[from:to]
-			from = to
+			cmds := scr.cmds[from:scr.ends[i]]
+			from = scr.ends[i]
 			if a.sys.cfg.tracer != nil {
 				scr.trace.EnterTurn(e.Headers)
 				scr.trace.MarkCommands(cmds)
@@ -201,9 +195,7 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 		if e.Value != nil {
 			a.noteTaken(e)
 		}
-		if s := g.states; s == nil {
-			scr.cache.Free(e)
-		} else if !s.remember(logged{env: e, now: now, turn: a.turns - uint64(done-i), behind: i > 0}) {
+		if g.states == nil || !g.states.remember(logged{env: e, now: now, turn: a.turns - uint64(done-i), behind: i > 0}) {
 			scr.cache.Free(e)
 		}
 	}

@@ -188,17 +188,18 @@ func (x *Instance) NextTurn(dst []abi.Command) (turn int, cmds []abi.Command, ok
 }
 
 // OneSend is the first call of NextTurn after a Run without a failure, for the usual result: a single turn with a single
-// command, which is a send to a ref without headers. False: nothing is read.
-func (x *Instance) OneSend(c *abi.Command) bool {
+// command, which is a send to a ref without headers. That is then all that dst has. False: nothing is read.
+func (x *Instance) OneSend(dst *[]abi.Command) bool {
 	r := &x.reader
-	if r.turns != 1 || !r.marked || !r.strict {
+	if r.turns != 1 || r.turn != 0 || !r.marked || !r.strict || cap(*dst) == 0 {
 		return false
 	}
-	n := decodeUsual(c, r.data)
+	n := decodeUsual(&(*dst)[:1][0], r.data)
 	cost := CostSend + uint64(n)/costByte
 	if n == 0 || n+1 != len(r.data) || r.data[n] != headNull || cost >= x.work.cheap {
 		return false
 	}
+	*dst = (*dst)[:1]
 	r.at, r.turn, r.cost, r.plain = n+1, 1, cost, true
 	x.payAhead(0, cost) // it is cheap
 	return true

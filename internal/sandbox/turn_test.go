@@ -303,8 +303,8 @@ func TestOneSend(t *testing.T) {
 		x.work.cheap = c.cheap
 		x.reader = reader{data: []byte(c.data), turns: c.turns, begun: c.turns, marked: c.marked, strict: c.strict}
 		fresh := x.reader
-		var got abi.Command
-		one := x.OneSend(&got)
+		dst := make([]abi.Command, 0, 1)
+		one := x.OneSend(&dst)
 		if one != c.one {
 			t.Errorf("%s: %v", c.name, one)
 		}
@@ -315,13 +315,13 @@ func TestOneSend(t *testing.T) {
 			t.Errorf("%s: plain is %v", c.name, x.Plain())
 		}
 		if !one {
-			if after.at != 0 || after.turn != 0 || paid.total != 0 {
+			if after.at != 0 || after.turn != 0 || paid.total != 0 || len(dst) != 0 {
 				t.Errorf("%s: something was read or paid", c.name)
 			}
 			continue
 		}
-		if n != 0 || !ok || err != nil || len(cmds) != 1 || !reflect.DeepEqual(cmds[0], got) || !reflect.DeepEqual(after, x.reader) || paid != x.work {
-			t.Errorf("%s: %+v %+v %+v, NextTurn has %+v %+v %+v", c.name, got, after, paid, cmds, x.reader, x.work)
+		if n != 0 || !ok || err != nil || !reflect.DeepEqual(cmds, dst) || !reflect.DeepEqual(after, x.reader) || paid != x.work {
+			t.Errorf("%s: %+v %+v %+v, NextTurn has %+v %+v %+v", c.name, dst, after, paid, cmds, x.reader, x.work)
 		}
 	}
 }
@@ -350,8 +350,8 @@ func FuzzReader(f *testing.F) {
 			whole = append(whole, cmds)
 		}
 		x.reader, x.work.cheap = fresh, workLook
-		var only abi.Command
-		if x.OneSend(&only) && (first != nil || len(whole) != 1 || len(whole[0]) != 1 || !reflect.DeepEqual(whole[0][0], only)) {
+		only := make([]abi.Command, 0, 1)
+		if x.OneSend(&only) && (first != nil || len(whole) != 1 || !reflect.DeepEqual(whole[0], turn(only))) {
 			t.Fatalf("%+v alone, of %+v %v", only, whole, first)
 		}
 		if !marked {
