@@ -271,6 +271,7 @@ type scratch struct {
 	report  supervisor.Report
 	trace   trail.Trail
 
+	codec    message.Stock
 	attached *mailbox.Attached // to the messages of the guest's turn that is carried out
 	from     abi.Ref           // the sender of its message
 	after    uint64            // of the turns of a durable actor, see turn.Turn; 0: nothing waits
@@ -293,6 +294,14 @@ func (s *scratch) worker() *dispatch.Worker {
 		return nil
 	}
 	return s.w
+}
+
+// codecs is nil outside workers.
+func (s *scratch) codecs() *message.Stock {
+	if s == nil {
+		return nil
+	}
+	return &s.codec
 }
 
 // newEnvelope comes from the worker's stock if there is one.

@@ -266,7 +266,9 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 		return ErrNobody
 	}
 	e := c.scr.newEnvelope()
-	if err := message.Fill(e, v); err != nil {
+	if p, ok := v.(message.Raw); ok { // as Fill has it, without a call
+		e.SetPayload(p)
+	} else if err := message.Fill(c.scr.codecs(), e, v); err != nil {
 		e.Free()
 		return err
 	}

@@ -108,15 +108,15 @@ func IsSuppressed(e *mailbox.Envelope, reason event.DeadReason) bool {
 	return reason != event.DeadDenied && reason != event.DeadForged && header.Has(e.Headers, abi.HeaderSuppressed)
 }
 
-// Fill puts v into an envelope as its message.
-func Fill(e *mailbox.Envelope, v any) error {
+// Fill puts v into an envelope as its message. The stock is the worker's; nil outside workers.
+func Fill(s *Stock, e *mailbox.Envelope, v any) error {
 	if _, plain := v.(Raw); !plain {
 		var err error
 		if v, err = unwrap(e, v); err != nil {
 			return err
 		}
 		if own, ok := v.(ownEncoder); ok {
-			return fillOwn(e, own)
+			return fillOwn(s, e, own)
 		}
 	}
 	payload, err := Encode(v)
@@ -156,6 +156,8 @@ func unwrap(e *mailbox.Envelope, v any) (any, error) {
 		case TracedIn:
 			_, m.Bound = e.Value.(BoundMark)
 			e.Value, v = m, m.Value
+		default:
+			return v, nil
 		}
 	}
 	return v, nil
@@ -164,7 +166,7 @@ func unwrap(e *mailbox.Envelope, v any) (any, error) {
 // Envelope makes an envelope with this message.
 func Envelope(v any) (*mailbox.Envelope, error) {
 	e := mailbox.New()
-	if err := Fill(e, v); err != nil {
+	if err := Fill(nil, e, v); err != nil {
 		e.Free()
 		return nil, err
 	}
