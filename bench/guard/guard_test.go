@@ -40,7 +40,7 @@ const (
 // limitsOf are those of a figure. What is more than a message varies more: tables of the host
 // grow now and then, and fewer of it are counted.
 func limitsOf(act guard.Act, c *guard.Counts) limits {
-	if act == guard.Message {
+	if act == guard.Message || act == guard.Kept {
 		return limits{math.Ceil(c.Instructions * room), math.Ceil(c.Guest * room), math.Floor(c.Allocations) + 0.01}
 	}
 	return limits{math.Ceil(c.Instructions * moreRoom), math.Ceil(c.Guest * room), math.Ceil(c.Allocations*4) / 4}
@@ -84,6 +84,8 @@ func TestCostOfAMessage(t *testing.T) {
 		{"wat", guard.Message, wat, ""},
 		{"go", guard.Message, standard, "go"},
 		{"tinygo", guard.Message, tiny, "tinygo"},
+		{"kept wat", guard.Kept, wat, ""},
+		{"kept go", guard.Kept, standard, "go"},
 		{"struct native", guard.Struct, guard.Native, ""},
 		{"struct go", guard.Struct, standard, "go"},
 		{"struct tinygo", guard.Struct, tiny, "tinygo"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/bench/internal/six"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/router"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -90,11 +91,28 @@ func open(ctx context.Context, c Case) (*rig, error) {
 	if c.Act == Spawn {
 		cfg = cfg.WithClock(stopped{host.RealClock(), time.Now()})
 	}
+	var box *blackbox.Recorder
+	if c.Act == Kept {
+		dir, err := os.MkdirTemp("", "guard-*") // nothing is written there: nothing fails
+		if err != nil {
+			return nil, err
+		}
+		defer os.Remove(dir)
+		if box, err = blackbox.Open(blackbox.Config{Dir: dir}); err != nil {
+			return nil, err
+		}
+		cfg = cfg.WithBlackBox(box)
+	}
 	sys, err := host.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{sys: sys, done: make(chan struct{}, 1), warmUp: 20_000, lengths: c.lengths(), close: func() { _ = sys.Close(ctx) }}
+	r := &rig{sys: sys, done: make(chan struct{}, 1), warmUp: 20_000, lengths: c.lengths(), close: func() {
+		_ = sys.Close(ctx)
+		if box != nil {
+			box.Close()
+		}
+	}}
 	r.referee, err = sys.Spawn("referee", host.Func(func(c *host.Context, _ host.Message) error {
 		if r.left > 0 {
 			r.left--
@@ -126,7 +144,7 @@ func open(ctx context.Context, c Case) (*rig, error) {
 		return r.act(c)
 	}
 	switch c.Act {
-	case Message:
+	case Message, Kept:
 		err = r.messages(c.Kind == Routed)
 	case Struct:
 		err = r.structMessages()

@@ -18,25 +18,32 @@ func blackBoxFlags() []cli.Flag {
 	}
 }
 
-// openBlackBox is the recorder that the flags ask for; nil if they ask for none. m is nil in dev.
-func openBlackBox(c *cli.Context, env *environment, m *bundle.Manifest, o bundle.Options) (*blackbox.Recorder, error) {
-	dir := c.String("black-box")
-	if dir == "" {
-		if c.Bool("with-module") {
-			return nil, usage("--with-module is for --black-box")
+// openBlackBox is the recorder that the flags ask for, instead of what the manifest says; nil if they ask for none. m is nil
+// in dev.
+func openBlackBox(c *cli.Context, env *environment, m *bundle.Manifest, o *bundle.Options) (*blackbox.Recorder, error) {
+	dir, modules := c.String("black-box"), c.Bool("with-module")
+	switch {
+	case modules && m == nil:
+		return nil, usage("--with-module is for run: what dev runs may have changed by the time of a failure")
+	case modules && dir == "" && m.Recorder == nil:
+		return nil, usage("--with-module is for --black-box, or for a bundle that has the key recorder")
+	}
+	adjust := func(cfg blackbox.Config) blackbox.Config {
+		cfg.Version, cfg.Failed = version, func(path string, err error) {
+			env.note(oneLine(fmt.Sprintf("crash file %s: %v", path, err)))
 		}
+		if modules {
+			from := *o
+			cfg.Module = func(sum [32]byte) ([]byte, error) { return moduleOf(c.Context, m, from, sum) }
+		}
+		return cfg
+	}
+	if dir == "" {
+		o.Recorder = adjust
 		return nil, nil
 	}
-	cfg := blackbox.Config{Dir: dir, Version: version, Failed: func(path string, err error) {
-		env.note(oneLine(fmt.Sprintf("crash file %s: %v", path, err)))
-	}}
-	if c.Bool("with-module") && m == nil {
-		return nil, usage("--with-module is for run: what dev runs may have changed by the time of a failure")
-	}
-	if c.Bool("with-module") {
-		cfg.Module = func(sum [32]byte) ([]byte, error) { return moduleOf(c.Context, m, o, sum) }
-	}
-	r, err := blackbox.Open(cfg)
+	o.NoRecorder = true
+	r, err := blackbox.Open(adjust(blackbox.Config{Dir: dir}))
 	if err != nil {
 		return nil, usage("--black-box: %v", err)
 	}

@@ -81,7 +81,7 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	defer telemetry.close()
-	if telemetry.box, err = openBlackBox(c, env, nil, options); err != nil {
+	if telemetry.box, err = openBlackBox(c, env, nil, &options); err != nil {
 		return err
 	}
 	defer closeBlackBox(telemetry.box)

@@ -129,7 +129,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 		return err
 	}
 	defer telemetry.close()
-	if telemetry.box, err = openBlackBox(c, env, m, options); err != nil {
+	if telemetry.box, err = openBlackBox(c, env, m, &options); err != nil {
 		return err
 	}
 	defer closeBlackBox(telemetry.box)

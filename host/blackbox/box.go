@@ -20,6 +20,9 @@ const (
 	costSnapshot     = 4_000
 	costSnapshotByte = 4
 	costTurn         = 3_000
+	// longest is the most that turns compute between two snapshots, in units of fuel, unless a snapshot is dearer: some
+	// seconds, which a repetition takes at least.
+	longest = 1 << 34
 )
 
 // Box is what is kept of one incarnation of a guest. Only the actor's own run may use it.
@@ -39,7 +42,9 @@ type Box struct {
 	full    string // why nothing is kept until the next snapshot; else empty
 	lost    bool   // nor after it: there was no room for the start
 	held    int64  // of the recorder's room, bytes
+	quiet   int    // as long as the log is no longer, and does not move, all that is kept fits
 
+	follows bool           // the log ends with an entry that has not failed
 	failing int            // where the entry that fails begins in the log
 	hash    [hashSize]byte // scratch
 }
@@ -79,7 +84,7 @@ type Run struct {
 	Now    int64
 	Pushed int
 	Done   int
-	Result *sandbox.Result
+	Fuel   uint64
 	Failed bool // the turn behind those is a failure
 	Outbox []byte
 	// Ended says that the host had ended the batch.
@@ -89,15 +94,16 @@ type Run struct {
 
 // Begin writes down an entry; its envelopes follow, see Mail. It allocates nothing once the box has grown.
 func (b *Box) Begin(x *Run) {
-	e := Entry{Now: x.Now, First: b.next, Pushed: x.Pushed, Done: x.Done, Failed: x.Failed, Ended: x.Ended, Fuel: x.Result.Fuel, Cut: x.Cut, Outbox: x.Outbox}
+	e := Entry{Now: x.Now, First: b.next, Pushed: x.Pushed, Done: x.Done, Failed: x.Failed, Ended: x.Ended, Fuel: x.Fuel, Cut: x.Cut, Outbox: x.Outbox}
 	if len(e.Outbox) > wholeOutbox {
 		b.hash = hashOf(e.Outbox)
 		e.Hashed, e.Outbox = true, b.hash[:]
 	}
-	b.failing = len(b.log)
+	b.failing, b.quiet = len(b.log), 0 // the log may move
 	b.log = appendEntry(b.log, &e)
 	b.next += uint64(x.Done)
-	b.worth += x.Result.Fuel + costTurn*uint64(x.Done)
+	b.follows = !x.Failed
+	b.worth += x.Fuel + costTurn*uint64(x.Done)
 }
 
 const hashSize = 8
@@ -135,9 +141,12 @@ func (b *Box) Done() (due bool) {
 		return !b.lost && b.worth >= b.price()
 	case b.begin == nil:
 		b.begin = append(b.begin, b.log...) // the first entry is the start
-	case int64(len(b.log)) > most:
+	case int64(len(b.log)) > most || b.worth >= longest:
 		if b.worth >= b.price() {
 			return true
+		}
+		if int64(len(b.log)) <= most {
+			break
 		}
 		b.forget("what it was sent since its last snapshot takes more than the black box keeps of an actor")
 		return false
@@ -150,11 +159,13 @@ func (b *Box) Done() (due bool) {
 func (b *Box) fit() {
 	need := int64(cap(b.log) + cap(b.begin) + b.base.Bytes())
 	if need <= b.held {
+		b.quiet = int(b.recorder.cfg.ActorBytes)
 		return
 	}
 	more := (need - b.held + chunk - 1) / chunk * chunk
 	if b.recorder.take(more) {
 		b.held += more
+		b.quiet = int(b.recorder.cfg.ActorBytes)
 		return
 	}
 	b.forget("the black box had no room for more")
@@ -166,7 +177,7 @@ const mostScratch = chunk / 2
 
 // forget drops the entries, and all that comes before the next snapshot. The start is kept, if there was room for it.
 func (b *Box) forget(why string) {
-	b.full, b.log, b.base, b.based = why, nil, sandbox.Snapshot{}, false
+	b.full, b.log, b.base, b.based, b.quiet, b.follows = why, nil, sandbox.Snapshot{}, false, 0, false
 	rest := int64(cap(b.begin)+mostScratch+chunk-1) / chunk * chunk
 	if rest > b.held {
 		b.begin, b.lost, rest = []byte{}, true, chunk
@@ -177,6 +188,7 @@ func (b *Box) forget(why string) {
 
 // cut takes the last entry from the log.
 func (b *Box) cut() {
+	b.follows = false
 	if b.log = b.log[:b.failing]; b.full != "" && cap(b.log) > mostScratch {
 		b.log = nil
 	}
@@ -190,7 +202,7 @@ func (b *Box) price() uint64 {
 // Snapshot begins anew with the present state of the instance, which must be between two turns; spawned is how many children
 // the actor has asked for.
 func (b *Box) Snapshot(x *sandbox.Instance, spawned uint64) {
-	b.log, b.worth, b.full = b.log[:0], 0, ""
+	b.log, b.worth, b.full, b.quiet, b.follows = b.log[:0], 0, "", 0, false
 	if err := x.Save(&b.base); err != nil {
 		b.forget(err.Error())
 		return

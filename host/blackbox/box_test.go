@@ -27,7 +27,7 @@ func TestBoxesHoldWhatTheyHaveTaken(t *testing.T) {
 			}
 			b := boxes[i]
 			failed := b.begin != nil && rapid.Bool().Draw(t, "it fails")
-			b.Begin(&Run{Pushed: 1, Done: 1, Result: &sandbox.Result{}, Failed: failed, Outbox: make([]byte, rapid.IntRange(0, 9000).Draw(t, "outbox"))})
+			b.Begin(&Run{Pushed: 1, Done: 1, Failed: failed, Outbox: make([]byte, rapid.IntRange(0, 9000).Draw(t, "outbox"))})
 			b.Mail(abi.KindMessage, 1, 0, nil, make([]byte, rapid.SampledFrom([]int{0, 100, chunk / 2, chunk, 5 * chunk, 20 * chunk}).Draw(t, "payload")))
 			if failed {
 				b.Crash(&Failure{Failure: &abi.Failure{Kind: abi.FailureTrap}, Keep: rapid.Bool().Draw(t, "turns before it count")})

@@ -26,7 +26,7 @@ import (
 
 const (
 	magic    = "waCR"
-	version  = 1
+	version  = 2
 	headSize = len(magic) + 1 + 8
 	sumSize  = 4
 	// MostBytes is the most that a crash file may have.
@@ -103,11 +103,18 @@ type Entry struct {
 	Outbox []byte
 	Hashed bool
 
-	mail []byte
+	mail  []byte
+	plain *abi.Envelope // instead of mail
 }
 
 // Mail calls f with the envelopes that were pushed, in order.
 func (e *Entry) Mail(f func(*abi.Envelope) bool) {
+	if e.plain != nil {
+		env := *e.plain
+		env.Time = e.Now
+		f(&env)
+		return
+	}
 	r := reader{b: e.mail}
 	var env abi.Envelope
 	for range e.Pushed {
@@ -193,6 +200,9 @@ const (
 	flagHashed
 	flagEnded
 	flagCut
+	// flagPlain is alone: one envelope, whose turn has ended well, after an entry that has not failed. So there are no numbers
+	// of turns.
+	flagPlain
 )
 
 func (f *File) appendActor(b []byte) []byte {
@@ -252,44 +262,6 @@ func (i *Image) append(b []byte) []byte {
 		b = appendString(b, kv)
 	}
 	return b
-}
-
-// appendEntry writes the head of an entry; its envelopes follow.
-func appendEntry(b []byte, e *Entry) []byte {
-	flags := byte(0)
-	if e.Failed {
-		flags |= flagFailed
-	}
-	if e.Hashed {
-		flags |= flagHashed
-	}
-	if e.Ended {
-		flags |= flagEnded
-	}
-	if e.Cut != nil {
-		flags |= flagCut
-	}
-	b = append(b, flags)
-	b = binary.LittleEndian.AppendUint64(b, uint64(e.Now))
-	b = binary.AppendUvarint(b, e.First)
-	b = binary.AppendUvarint(b, uint64(e.Pushed))
-	b = binary.AppendUvarint(b, uint64(e.Done))
-	b = binary.AppendUvarint(b, e.Fuel)
-	b = appendString(b, e.Outbox)
-	if c := e.Cut; c != nil {
-		b = append(b, byte(c.Stage), byte(c.Kind))
-		b = binary.AppendUvarint(binary.AppendUvarint(b, c.Phase), c.At)
-		b = appendString(b, c.Reason)
-	}
-	return b
-}
-
-// appendMail writes an envelope.
-func appendMail(b []byte, kind abi.Kind, sender abi.Ref, correlation uint64, headers, payload []byte) []byte {
-	b = append(b, byte(kind))
-	b = binary.LittleEndian.AppendUint64(b, uint64(sender))
-	b = binary.AppendUvarint(b, correlation)
-	return appendString(appendString(b, headers), payload)
 }
 
 // Decode reads a crash file. It allocates little besides what b takes, and the file keeps b. The error wraps ErrFile and has

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -35,7 +36,11 @@ func sample() *File {
 	}
 	f.entries = append(entry(Entry{Now: 5, First: 7, Pushed: 3, Done: 2, Fuel: 500, Outbox: []byte("out")}),
 		entry(Entry{Now: 6, First: 9, Pushed: 1, Done: 1, Hashed: true, Outbox: []byte("12345678")})...)
-	f.failing = entry(Entry{Now: 8, First: 10, Pushed: 2, Done: 0, Failed: true, Ended: true, Cut: &sandbox.Cut{Stage: sandbox.StageGrowth, Phase: 1, At: 4, Kind: abi.FailureKilled, Reason: "r"}})
+	b := &Box{log: f.entries, begin: f.Start, follows: true, recorder: &Recorder{cfg: Config{ActorBytes: 1 << 20}}}
+	b.recorder.room.Store(1 << 20)
+	b.Turn(7, 200, []byte("out"), &mailbox.Envelope{Kind: abi.KindMessage, Sender: 1, Correlation: 300, Headers: []byte{0xa0}, Payload: []byte("hello")})
+	f.entries = b.log
+	f.failing = entry(Entry{Now: 8, First: 11, Pushed: 2, Done: 0, Failed: true, Ended: true, Cut: &sandbox.Cut{Stage: sandbox.StageGrowth, Phase: 1, At: 4, Kind: abi.FailureKilled, Reason: "r"}})
 	return f
 }
 
@@ -65,7 +70,7 @@ func TestFilesAreReadAsTheyWereWritten(t *testing.T) {
 		return true
 	})
 	failing, ok := got.Failing()
-	if n != 2 || mail != 4 || !ok || failing.Cut == nil || failing.Cut.At != 4 {
+	if n != 3 || mail != 5 || !ok || failing.Cut == nil || failing.Cut.At != 4 {
 		t.Errorf("%d entries, %d messages, failing %+v", n, mail, failing)
 	}
 }

@@ -13,6 +13,9 @@ type reader struct {
 	b   []byte
 	at  int
 	err error
+
+	next    uint64 // number of the turn behind the last entry
+	follows bool   // there is one, and it has not failed
 }
 
 func (r *reader) fail(why string, args ...any) {
@@ -145,7 +148,11 @@ const mostPushed = 1 << 28
 
 func (r *reader) entry(e *Entry) {
 	from := r.at
-	flags := r.flags(flagFailed | flagHashed | flagEnded | flagCut)
+	flags := r.flags(flagFailed | flagHashed | flagEnded | flagCut | flagPlain)
+	if flags&flagPlain != 0 {
+		r.plain(e, from, flags)
+		return
+	}
 	e.Failed, e.Hashed, e.Ended = flags&flagFailed != 0, flags&flagHashed != 0, flags&flagEnded != 0
 	e.Now, e.First = int64(r.fixed()), r.number()
 	pushed, done := r.number(), r.number()
@@ -176,6 +183,31 @@ func (r *reader) entry(e *Entry) {
 		}
 	}
 	e.mail = r.b[mail:r.at:r.at]
+	r.next, r.follows = e.First+done, !e.Failed
+}
+
+// plain reads what is behind flagPlain.
+func (r *reader) plain(e *Entry, from int, flags byte) {
+	if r.err == nil && (flags != flagPlain || !r.follows) {
+		r.at = from
+		r.fail("an entry of one turn that follows none")
+		return
+	}
+	kind := r.byte()
+	*e = Entry{Now: int64(r.fixed()), First: r.next, Pushed: 1, Done: 1}
+	env := &abi.Envelope{Kind: abi.Kind(kind), Sender: abi.Ref(r.fixed())}
+	e.Fuel, env.Correlation = r.number(), r.number()
+	outbox, headers, payload := r.number(), r.number(), r.number()
+	e.Outbox, env.Headers, env.Payload = r.take(outbox), r.take(headers), r.take(payload)
+	if len(env.Headers) == 0 {
+		env.Headers = nil
+	}
+	if r.err == nil && env.Kind > abi.KindChildFailed {
+		r.at = from
+		r.fail("a message of kind %d", kind)
+	}
+	e.plain = env
+	r.next++
 }
 
 func (r *reader) envelope(e *abi.Envelope) {

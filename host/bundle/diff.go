@@ -54,6 +54,7 @@ func planOf(old, now *Manifest) plan {
 		{"http", sameHTTP(old.HTTP, now.HTTP)},
 		{"services", sameServices(old.Services, now.Services)},
 		{"store", textOf(old.Store) == textOf(now.Store)},
+		{"recorder", reflect.DeepEqual(old.Recorder, now.Recorder)},
 		{"system", old.Memory == now.Memory && old.MostActors == now.MostActors},
 	} {
 		if !c.same {

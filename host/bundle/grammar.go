@@ -41,6 +41,7 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 			optional("awake", count("how many actors should have an instance at most; default: any number", 1<<24)),
 		)),
 		optional("store", storeShape),
+		optional("recorder", recorderShape),
 		required("actors", actors),
 		optional("http", httpShape(capabilities)),
 		optional("run", object("how `wasmactors run` treats the bundle",

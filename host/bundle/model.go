@@ -25,6 +25,7 @@ type Manifest struct {
 	MostActors  int           // see host.Config.WithMaxActors; 0: no bound
 	HTTP        *HTTP         // nil: nothing listens
 	Store       *Store        // nil: nothing is kept
+	Recorder    *Recorder     // nil: turns are not kept
 	Services    []Use         // in the order of the kinds that LoadWith was given
 	Main        string        // the top-level actor whose end ends the run, or ""
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/mailbox"
@@ -67,6 +68,10 @@ type Options struct {
 	AdjustProps func(a *Actor, p host.Props) host.Props
 	// NoStore has durable actors begin anew, as all others, and opens no store. It is for tests.
 	NoStore bool
+	// NoRecorder ignores the key recorder: the caller keeps the turns itself, or nobody does. Recorder may change what the
+	// key says, such as to put modules into crash files; nil: no change.
+	NoRecorder bool
+	Recorder   func(blackbox.Config) blackbox.Config
 }
 
 // DefaultCacheBytes bounds the cache folder.
@@ -108,7 +113,11 @@ type Bundle struct {
 	journal  *persist.Journal // nil: no actor keeps events
 	memory   *persist.Memory  // that it is of, without a store
 	noStore  bool
-	gateway  atomic.Pointer[gateway.Gateway]
+
+	recorder       *blackbox.Recorder // nil: turns are not kept
+	noRecorder     bool
+	adjustRecorder func(blackbox.Config) blackbox.Config
+	gateway        atomic.Pointer[gateway.Gateway]
 }
 
 type buildResult = build.Result
@@ -161,6 +170,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 		return nil, err
 	}
 	b := &Bundle{engine: engine, loadOnly: o.LoadOnly, log: o.Log, traces: o.Traces, adjustProps: o.AdjustProps, noStore: o.NoStore, services: services{place: o.StateDir}}
+	b.noRecorder, b.adjustRecorder = o.NoRecorder, o.Recorder
 	if b.log == nil {
 		b.log = discard
 	}
@@ -289,6 +299,7 @@ func (b *Bundle) Close(ctx context.Context) error {
 	if b.system != nil {
 		ended = b.system.Close(ctx)
 	}
+	b.closeRecorder()
 	return errors.Join(ended, b.waitServices(ctx), b.closeStore(), b.services.folder.Close(), b.engine.Close(ctx))
 }
 

@@ -220,6 +220,9 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 	if err := b.closeStore(); err != nil {
 		b.log.Error("the store of the last start", "error", err)
 	}
+	if cfg, err = b.recorded(cfg); err != nil {
+		return nil, nil, err
+	}
 	m := b.Manifest
 	if b.noStore && keepsEvents(m) {
 		if b.memory, err = persist.NewMemory(); err != nil {

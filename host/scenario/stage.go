@@ -57,7 +57,7 @@ func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options)
 	deaf := *m
 	st.paths = map[*bundle.Actor]string{}
 	deaf.Walk(func(path string, a *bundle.Actor) { st.paths[a] = path })
-	o.AdjustProps, o.StateDir, o.NoStore = st.adjustProps, nil, true
+	o.AdjustProps, o.StateDir, o.NoStore, o.NoRecorder = st.adjustProps, nil, true, true
 	if allow := o.Allow; allow != nil {
 		o.Allow = func(found []bundle.Reach) error { return allow(st.reached(found)) }
 	} else {
