@@ -210,7 +210,8 @@ func (c *Context) Tell(to Ref, v any) error { return c.emit(to.UID(), v, abi.Kin
 
 // Ask sends a message whose answer comes as a Message of KindReply, KindReplyError
 // or KindAskTimeout with this correlation, which must not be 0. See [System.Ask] for
-// how an ask can end.
+// how an ask can end. An answer to the incarnation before may still be on its way: a correlation that it used
+// for the same actor is better not used again.
 func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) error {
 	ask, err := c.enterAsk(correlation, to.UID(), timeout)
 	if err != nil {

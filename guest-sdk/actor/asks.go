@@ -21,6 +21,10 @@ type asked struct {
 	then        func(*Context, *Message) error
 }
 
+// firstAsk is the number before an incarnation's first question. Incarnations number their questions apart: an answer to
+// one of the incarnation before may still be on its way, and must not be taken for another's.
+func firstAsk(incarnation uint64) uint64 { return incarnation << 20 }
+
 // add notes a question and returns its correlation.
 func (a *asks) add(then func(*Context, *Message) error) uint64 {
 	if a.open*2 >= len(a.slots) {

@@ -172,6 +172,7 @@ func begin(payload []byte) error {
 		mem.ctx.start.Args = append([]byte(nil), mem.ctx.start.Args...)
 	}
 	mem.ctx.rand.Seed(mem.ctx.start.Seed)
+	mem.ctx.asks.last = firstAsk(mem.ctx.start.Incarnation)
 	r := lookup(mem.ctx.start.Type)
 	if r == nil {
 		panic("actor: the type " + mem.ctx.start.Type + " is not registered")
