@@ -120,6 +120,7 @@ const (
 	holdRenewal                     // its supervisor has been told to restart it
 	holdCommit                      // its turn waits for the recorder
 	holdStill                       // see durability.still
+	holdSwap                        // its code is about to be exchanged
 )
 
 func (h *holds) none() bool           { return h.set.Load() == 0 }

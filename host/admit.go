@@ -51,11 +51,20 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 
 // setImage has the incarnation that begins run the image that the module has now.
 func (g *guest) setImage() {
-	if image := g.module.Image(); image != g.image {
-		g.release()
-		d := image.Description()
-		g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)
+	image := g.module.Image()
+	if image == g.pin.of && image != nil {
+		image = g.pin.image
 	}
+	if image != g.image {
+		g.release()
+		setCode(g, image)
+	}
+}
+
+// setCode has the guest run an image.
+func setCode(g *guest, image *sandbox.Image) {
+	d := image.Description()
+	g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)
 }
 
 // startsLater begins the incarnation again in a while, where there were too many long turns for its start to go on. That

@@ -1,10 +1,13 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -83,4 +86,41 @@ func (g *guest) crashes(now int64, done int, f *abi.Failure) {
 		Failure: secrets.Failure(f), Time: now, Judged: g.judged, Keep: done > 0, Hidden: secrets.Finds,
 	})
 	g.judged = false
+}
+
+// dropTrial ends the trial of a guest.
+func dropTrial(g *guest, why string) {
+	if g.trial != nil {
+		g.trial.End(why)
+		g.trial = nil
+		g.actor.looks &^= uint8(lookTrial)
+	}
+}
+
+// keepTrial keeps an entry for going back. A failure that may be one of the new code is undone: the actor is held, and
+// the message goes back to the mailbox.
+func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int, f *abi.Failure) *abi.Failure {
+	a := g.actor
+	e := swap.Entry{Now: now, First: a.turns, Outbox: x.Outbox(done)}
+	for _, m := range scr.batch[:done] {
+		headers := m.Headers
+		if g.told && (len(headers) > 0 || m.Flags&mark.Due != 0) {
+			headers = scr.stated(m)
+		}
+		e.Mail = append(e.Mail, abi.Envelope{Kind: m.Kind, Time: now, Sender: m.Sender, Correlation: m.Correlation, Headers: slices.Clone(headers), Payload: m.Payload})
+	}
+	g.trial.Add(e)
+	if f == nil || scr.waits || done >= len(scr.batch) || scr.batch[done].Kind == abi.KindStart || sandbox.IsCrowded(f) {
+		return f
+	}
+	switch f.Kind {
+	case abi.FailureGuestError, abi.FailureKilled, abi.FailureHost:
+		return f
+	}
+	a.holds.add(holdSwap)
+	if !g.trial.Fail(f) {
+		a.holds.drop(holdSwap)
+		return f
+	}
+	return nil
 }

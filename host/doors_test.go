@@ -31,6 +31,7 @@ var looksHere = map[string]string{
 	"refused.go":    "operators' questions are answered on the actor's node",
 	"renew.go":      "operators' orders are given on the actor's node",
 	"repeat.go":     "what is repeated was recorded on this node",
+	"swap.go":       "code is exchanged on the actor's node",
 	"resend.go":     "a resender's child is on its node",
 	"seen.go":       "what actors of this node look like",
 	"signal.go":     "here is declared there, and the path of an actor of this node",

@@ -178,6 +178,7 @@ func (g *guest) End(ctx *Context, end End) {
 	}
 	g.forgetStates()
 	g.dropBox()
+	dropTrial(g, "it has been restarted, or has ended")
 	g.forgetSleep()
 	g.stopWaiting()
 	x := g.inst.Load()

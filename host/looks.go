@@ -15,6 +15,7 @@ const (
 	lookFuel
 	lookFault // Config.faults
 	lookBox   // the actor's own: Config.WithBlackBox
+	lookTrial // the actor's own: its code was exchanged
 )
 
 // observe reports turns of a guest that count to taps and samples.

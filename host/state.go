@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
@@ -289,8 +290,13 @@ type guest struct {
 	silent    bool      // it has no use for a last turn
 	judged    bool      // the failing turn could not pay for what depends on other actors
 	box       *blackbox.Box
+	trial     *swap.Trial // of code that is new to it; nil: none is under way
+	pin       pin
 	crashFile string // of the last failure; empty: none
 }
+
+// pin is the image of an actor that differs from its module's. It counts until the module has another one.
+type pin struct{ of, image *sandbox.Image }
 
 // verdict is what a guest decides about a child.
 type verdict struct {

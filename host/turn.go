@@ -77,6 +77,9 @@ func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, p
 	if looks&lookBox != 0 {
 		g.keepTurns(scr, x, now, done, f, f == sealed)
 	}
+	if looks&lookTrial != 0 {
+		f = keepTrial(g, scr, x, now, done, f)
+	}
 	return done, f, false
 }
 

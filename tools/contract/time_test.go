@@ -33,6 +33,7 @@ var detached = map[string][]string{"context": {"AfterFunc"}, "golang.org/x/sync/
 // machine are the files and folders below host and beneath it that read the machine's clock or dice, and why they may: all
 // else takes them from outside.
 var machine = map[string]string{
+	"host/upgrade/":                            "who upgrades waits in the machine's time, and is shown how long actors were held; guests see none of it",
 	"host/admin/":                              "people and their connections, who wait in the machine's time",
 	"host/build/":                              "compilers; how long they took is shown",
 	"host/bundle/dev.go":                       "files that a person changes; how long a build took is shown",

@@ -1,0 +1,70 @@
+// Package swap is how the code of a living guest is exchanged: between two turns, with all that the host holds for it
+// left as it is. Package host does it, package host/upgrade decides about it.
+package swap
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// Taken is a guest between two turns. It handles no messages until Let or Switch is called. All methods may take as long as the turn
+// that the actor is in; they fail when ctx ends.
+type Taken struct {
+	Path, Type string
+	Image      *sandbox.Image    // that it runs
+	State      *sandbox.Snapshot // a copy of its state, unless Why says that there is none
+	Why        error
+	Start      abi.Start     // as its next start envelope would be, without a state
+	Entry      sandbox.Entry // what its next turn may spend and gets to see
+	Waits      int           // answers that it waits for
+	Inputs     []Input       // that it has handled lately, if they are kept
+	Trial      *Trial        // under way; nil: none
+
+	// Switch has the actor go on with a state of another image, and begins a trial if it is not nil. It fails with ErrMoved if a turn
+	// has run, or the incarnation has ended, since the guest was taken. Afterwards the actor runs in each case.
+	Switch func(ctx context.Context, image *sandbox.Image, state *sandbox.Snapshot, trial *Trial) error
+	// Let lets the actor go on as it is.
+	Let func()
+	// Log says something about the actor, as an event; level is abi.LogInfo, for one.
+	Log func(level int, text string)
+}
+
+// Input is a message that a turn has taken in.
+type Input struct {
+	Envelope abi.Envelope // with the time of the turn
+	Turn     uint64
+}
+
+var (
+	// ErrGone says that there is no such actor, or that it is not a guest of the module.
+	ErrGone = errors.New("there is no such actor")
+	// ErrNotNow says that the actor is not between two turns: it is starting, failed, or about to be restarted.
+	ErrNotNow = errors.New("it is starting, failed or being restarted")
+	// ErrMoved says that the actor is not any more what was taken.
+	ErrMoved = errors.New("it has had a turn, or has been restarted, meanwhile")
+	// ErrDurable says that the records of a durable actor say nothing of other code.
+	ErrDurable = errors.New("it is durable: the code of durable actors can only be replaced while they do not exist")
+)
+
+// Take holds a guest. Package host sets it.
+var Take func(ctx context.Context, system any, of abi.Ref) (*Taken, error)
+
+// Member is an actor of a module.
+type Member struct {
+	Ref        ref.Ref
+	Path, Type string
+	Image      *sandbox.Image // that it runs; nil: it is between two incarnations
+}
+
+// Members are the actors of a *host.Module, sorted by path. Package host sets it.
+var Members func(ctx context.Context, system, module any) []Member
+
+// Settle ends the trial of an actor. Package host sets it.
+var Settle func(ctx context.Context, system any, of abi.Ref)
+
+// Manual reports whether a system runs only while somebody calls it. Package host sets it.
+var Manual func(system any) bool

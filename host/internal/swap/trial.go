@@ -1,0 +1,92 @@
+package swap
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// Trial keeps what an actor does with its new code, so that the old code can be brought to where it would be without the
+// exchange. The actor's run adds to it, any goroutine may read.
+type Trial struct {
+	Old   *sandbox.Image
+	State *sandbox.Snapshot // of Old, from before the exchange
+	New   *sandbox.Snapshot // of the new code, from then
+
+	most   int
+	failed func(*abi.Failure)
+
+	mu      sync.Mutex
+	entries []Entry
+	bytes   int
+	over    string
+}
+
+// Entry is what turns that were run together have taken in, and what they have asked for.
+type Entry struct {
+	Now    int64
+	First  uint64         // turn
+	Mail   []abi.Envelope // of the turns that ended well
+	Outbox []byte         // of the same
+}
+
+// overhead of an entry and of a message, bytes.
+const overhead = 160
+
+// NewTrial makes a trial that keeps at most most bytes. failed is called, within the actor's run, for a turn that has failed; the
+// actor is held then, and the failure has not happened. It must not block.
+func NewTrial(old *sandbox.Image, state, now *sandbox.Snapshot, most int, failed func(*abi.Failure)) *Trial {
+	return &Trial{Old: old, State: state, New: now, most: most, failed: failed}
+}
+
+// Add keeps an entry, which is the trial's from then on.
+func (t *Trial) Add(e Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over != "" {
+		return
+	}
+	t.bytes += overhead + len(e.Outbox)
+	for i := range e.Mail {
+		m := &e.Mail[i]
+		m.Headers, m.Payload = bytes.Clone(m.Headers), bytes.Clone(m.Payload)
+		t.bytes += overhead + len(m.Headers) + len(m.Payload)
+	}
+	e.Outbox = bytes.Clone(e.Outbox)
+	if t.entries = append(t.entries, e); t.bytes > t.most {
+		t.end("more has come in since than is kept for going back")
+	}
+}
+
+// Fail reports whether a failed turn is undone, because there is a way back.
+func (t *Trial) Fail(f *abi.Failure) bool {
+	t.mu.Lock()
+	over := t.over != ""
+	t.mu.Unlock()
+	if !over {
+		t.failed(f)
+	}
+	return !over
+}
+
+// End says why there is no way back any more. The first reason counts.
+func (t *Trial) End(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.end(why)
+}
+
+func (t *Trial) end(why string) {
+	if t.over == "" {
+		t.over, t.entries, t.State, t.New = why, nil, nil, nil
+	}
+}
+
+// Kept is what has come in since the exchange; over says why there is no way back, if there is none.
+func (t *Trial) Kept() (entries []Entry, state, now *sandbox.Snapshot, over string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entries[:len(t.entries):len(t.entries)], t.State, t.New, t.over
+}

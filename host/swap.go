@@ -1,0 +1,179 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/abi/keyed"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/internal/work"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// How the code of a guest is exchanged between two turns (host/upgrade). The guest is held, so that its state can be copied and taken
+// over elsewhere, and then sleeps with the state of its new code: whatever wakes it goes on with that.
+
+func init() {
+	swap.Take, swap.Members, swap.Settle = take, members, settle
+	swap.Manual = func(system any) bool { return system.(*System).cfg.manual }
+}
+
+// visited calls f where the actor's own run would; false if ctx ends before, or the actor has gone.
+func visited(ctx context.Context, a *actor, f func()) (done bool) {
+	l := a.lookAt(func() { f(); done = true })
+	for a.sys.cfg.manual && !l.IsOver() && a.sys.disp.Step() {
+	}
+	l.Wait(ctx)
+	select {
+	case <-l.Answered():
+	default:
+		l.Gone()
+	}
+	return done
+}
+
+// settle implements swap.Settle.
+func settle(ctx context.Context, system any, ref abi.Ref) {
+	if a := system.(*System).here(ref); a != nil {
+		visited(ctx, a, func() {
+			if g, ok := a.behaviour.(*guest); ok && !a.holds.has(holdSwap) {
+				dropTrial(g, "the probation is over")
+			}
+		})
+	}
+}
+
+// members implements swap.Members.
+func members(ctx context.Context, system, module any) (all []swap.Member) {
+	s, m := system.(*System), module.(*Module)
+	var actors []*actor
+	s.table.Each(func(a *actor) {
+		if a.props.module == m && a.parent != nil && !a.life.State().Ending() {
+			actors = append(actors, a)
+		}
+	})
+	slices.SortFunc(actors, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
+	for _, a := range actors {
+		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ}
+		visited(ctx, a, func() {
+			if g, ok := a.behaviour.(*guest); ok && a.begun.Load() {
+				x.Image = g.image
+			}
+		})
+		all = append(all, x)
+	}
+	return all
+}
+
+// take implements swap.Take.
+func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err error) {
+	a := system.(*System).here(ref)
+	if a == nil {
+		return nil, swap.ErrGone
+	}
+	g, ok := a.behaviour.(*guest)
+	if !ok {
+		return nil, swap.ErrGone
+	}
+	var turns, incarnation uint64
+	done := visited(ctx, a, func() {
+		x := g.inst.Load()
+		switch {
+		case a.durable:
+			err = swap.ErrDurable
+		case a.life.State() != life.Running || !a.begun.Load() || a.renewals > 0 || a.isHeld() || x == nil && g.asleep == nil || a.holds.has(holdSwap) && g.trial == nil:
+			err = swap.ErrNotNow
+		}
+		if err != nil {
+			return
+		}
+		a.holds.add(holdSwap)
+		turns, incarnation = a.turns, a.Incarnation()
+		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial}
+		if x == nil {
+			t.State = g.asleep.Clone()
+		} else {
+			t.State = new(sandbox.Snapshot)
+			t.Why = x.Save(t.State)
+		}
+		t.Start, t.Entry = startOf(a, g), sandbox.Entry{
+			Now: a.sys.time.Now(), FirstTurn: a.turns, Seed: g.seed, TurnFuel: a.props.limits.Fuel, Deadline: a.props.limits.Deadline,
+			MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox,
+		}
+		if g.states != nil {
+			for _, l := range g.states.log {
+				if e := l.env; !l.unread {
+					t.Inputs = append(t.Inputs, swap.Input{Turn: l.turn, Envelope: abi.Envelope{
+						Kind: e.Kind, Time: l.now, Sender: e.Sender, Correlation: e.Correlation, Headers: slices.Clone(e.Headers), Payload: slices.Clone(e.Payload)}})
+				}
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !done && ctx.Err() != nil: // it may be taken later: then it is let go at once
+		return nil, fmt.Errorf("%w: %w", swap.ErrNotNow, context.Cause(ctx))
+	case !done:
+		return nil, swap.ErrGone
+	}
+	t.Let = func() {
+		visited(context.Background(), a, func() { a.holds.drop(holdSwap) })
+		a.wake(nil)
+	}
+	t.Log = func(level int, text string) { a.sys.logf(a, level, "%s", text) }
+	t.Switch = func(ctx context.Context, image *sandbox.Image, state *sandbox.Snapshot, trial *swap.Trial) error {
+		err := swap.ErrMoved
+		visited(context.WithoutCancel(ctx), a, func() {
+			if a.holds.drop(holdSwap); a.turns == turns && a.Incarnation() == incarnation && a.life.State() == life.Running {
+				exchange(a, g, image, state, trial)
+				err = nil
+			}
+		})
+		a.wake(nil)
+		return err
+	}
+	return t, nil
+}
+
+// startOf is what a start envelope of the present incarnation says.
+func startOf(a *actor, g *guest) abi.Start {
+	s := abi.Start{
+		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed, RefKey: g.childKey(), Spawned: g.spawned,
+		Incarnation: a.Incarnation(), Args: a.args, Services: a.services(),
+	}
+	if a.isKept() {
+		s.Key, _ = keyed.Key(a.Name())
+	}
+	return s
+}
+
+// exchange has the actor sleep in a state of another image.
+func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot, trial *swap.Trial) {
+	keeps := g.states != nil
+	g.forgetStates()
+	g.dropBox()
+	g.release()
+	g.forgetSleep()
+	dropTrial(g, "other code has come")
+	setCode(g, image)
+	if g.pin = (pin{}); g.module.Image() != image {
+		g.pin = pin{g.module.Image(), image}
+	}
+	g.fallAsleep(state)
+	if keeps {
+		g.states = &states{snap: *state.Clone()}
+		if err := work.Hold(&a.account, account.Snapshot, g.states.held()); err != nil {
+			g.states.why, g.states.snap = err.Error(), sandbox.Snapshot{}
+		}
+		g.noteStates()
+	}
+	if g.trial = trial; trial != nil {
+		a.looks |= uint8(lookTrial)
+	}
+}

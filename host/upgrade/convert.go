@@ -1,0 +1,124 @@
+package upgrade
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// longest bounds the turns of an upgrade where the actor's own limits do not: all of them run outside of the dispatcher.
+const longest = 5 * time.Second
+
+// convert has a copy of the actor saved by its code, and loaded by the image. It then hands the last inputs to the loaded copy,
+// whose state from before them is the result. Nothing of it touches the actor.
+func convert(t *swap.Taken, image *sandbox.Image, try int) (state *sandbox.Snapshot, tried int, err error) {
+	saved, err := save(t)
+	if err != nil {
+		return nil, 0, fmt.Errorf("save: %w", err)
+	}
+	x, err := sandbox.Get(image)
+	if err != nil {
+		return nil, 0, fmt.Errorf("load: %w", err)
+	}
+	defer x.Put()
+	start := t.Start
+	start.State = saved
+	entry := entryOf(t)
+	cmds, err := turn(x, entry, &abi.Envelope{Kind: abi.KindStart, Time: entry.Now, Payload: abi.AppendStart(nil, &start)})
+	if err == nil && len(cmds) > 0 {
+		err = fmt.Errorf("it has asked for %s, and may only read", cmds[0].Op)
+	}
+	state = &sandbox.Snapshot{}
+	if err == nil {
+		err = x.Save(state)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("load: %w", err)
+	}
+	inputs := t.Inputs[max(0, len(t.Inputs)-try):]
+	for i := range inputs {
+		in := &inputs[i]
+		entry.Now, entry.FirstTurn = in.Envelope.Time, in.Turn
+		var f *abi.Failure
+		_, err := turn(x, entry, &in.Envelope)
+		if errors.As(err, &f) && f.Kind == abi.FailureGuestError {
+			continue // the old code has handled it in another state
+		}
+		if err != nil {
+			return nil, tried, fmt.Errorf("trial: a message like that of turn %d: %w", in.Turn, err)
+		}
+		tried++
+	}
+	return state, tried, nil
+}
+
+// entryOf is what a turn of the upgrade may spend. Its random numbers are not those of the actor's turns.
+func entryOf(t *swap.Taken) *sandbox.Entry {
+	entry := t.Entry
+	entry.FirstTurn = math.MaxUint64 - entry.FirstTurn
+	if entry.Deadline == 0 || entry.Deadline > longest {
+		entry.Deadline = longest
+	}
+	return &entry
+}
+
+// save has a copy of the actor answer the envelope save.
+func save(t *swap.Taken) (*abi.State, error) {
+	if t.Why != nil {
+		return nil, t.Why
+	}
+	x, err := sandbox.GetSaved(t.Image, t.State.Clone())
+	if err != nil {
+		return nil, err
+	}
+	defer x.Put()
+	entry := entryOf(t)
+	cmds, err := turn(x, entry, &abi.Envelope{Kind: abi.KindSave, Time: entry.Now, Payload: []byte{0xf6}})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(cmds) != 1 || cmds[0].Op != abi.OpSaved:
+		for i := range cmds {
+			if cmds[i].Op != abi.OpSaved {
+				return nil, fmt.Errorf("it has asked for %s, and may only answer with saved", cmds[i].Op)
+			}
+		}
+		return nil, fmt.Errorf("it has answered with saved %d times", len(cmds))
+	}
+	c := &cmds[0]
+	if err := abi.Valid(c.Payload); err != nil {
+		return nil, fmt.Errorf("the state is not one item of CBOR: %w", err)
+	}
+	if r := abi.NewReader(c.Options); r.Peek() != abi.TypeMap {
+		return nil, errors.New("what the SDK has saved is no map")
+	} else if err := abi.Valid(c.Options); err != nil {
+		return nil, fmt.Errorf("what the SDK has saved is not one item of CBOR: %w", err)
+	}
+	return &abi.State{Version: c.Key, Payload: append([]byte{}, c.Payload...), Own: append([]byte{}, c.Options...)}, nil
+}
+
+// turn has an instance handle one envelope, and returns its commands, which are valid until the next turn.
+func turn(x *sandbox.Instance, entry *sandbox.Entry, e *abi.Envelope) ([]abi.Command, error) {
+	if !x.Push(e) {
+		return nil, fmt.Errorf("the envelope has %d bytes, the inbox %d", abi.EnvelopeSize(e), sandbox.InboxCap(x.Image()))
+	}
+	var res sandbox.Result
+	x.Run(entry, &res)
+	if res.Failure != nil {
+		f := *res.Failure
+		return nil, &f
+	}
+	_, cmds, _, err := x.NextTurn(nil)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(cmds); n > 0 && cmds[n-1].Op == abi.OpFail {
+		return nil, &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmds[n-1].Reason), Turn: entry.FirstTurn}
+	}
+	return cmds, nil
+}

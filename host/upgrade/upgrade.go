@@ -1,0 +1,503 @@
+// Package upgrade exchanges the code of living guests without costing their state. Between two turns of an actor its old code writes
+// the state (guest-sdk/actor, Saver), and the new code reads it. Ref, path, mailbox, stash, timers, watches, asks,
+// children and grants stay as they are; what is sent to the actor meanwhile waits, and keeps its order.
+//
+// Both run in copies. If one of them fails, loops, grows beyond the actor's limits, writes what is no CBOR or asks for anything, the actor
+// stays with the code that it has, and the report, an event and the log say why.
+//
+// A module is exchanged in batches, with some actors first if that is wanted. As long as the probation lasts, each actor keeps its
+// state from before and what has come in since: a crash of the new code is undone, and the actor goes on with the old code, which gets the
+// message that has led to the crash. After more crashes than are allowed all actors go back. An actor whose old code
+// would have sent something else than what has left is paused, and both are shown.
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// Options say how a module is upgraded. The zero value upgrades all actors at once, with the default ways.
+type Options struct {
+	// Plan saves and loads copies of all actors, and changes nothing.
+	Plan bool
+	// Canary is the part of the actors that goes first, 0 to 1; the others follow when Probation is over.
+	Canary float64
+	// Batch is how many actors are exchanged between two looks at the failures; 0 means 100.
+	Batch int
+	// Probation is how long an actor can go back, after the canary and once more after all others.
+	Probation time.Duration
+	// MaxFailures is how many crashes of the new code are put up with.
+	MaxFailures int
+	// Try is how many of the last inputs, where they are kept (for supervisors that resume), are tried on a copy; 0 means 16, less than 0 none.
+	Try int
+	// Patience is how long is waited for an actor that cannot be saved because it waits for answers, or that is between two incarnations; 0 means 2 s.
+	Patience time.Duration
+	// Keep bounds the memory of all that is kept for going back, in bytes; 0 means 256 MiB. Actors beyond it cannot go back.
+	Keep int64
+	// Ways are those of an actor, in order; nil: see Default.
+	Ways func(path, typ string) []Way
+	// Wait passes the probation; nil waits in real time.
+	Wait func(ctx context.Context, d time.Duration)
+}
+
+// mostKept bounds the inputs of one actor that are kept for going back, in bytes.
+const mostKept = 256 << 10
+
+// Report says what an upgrade has come to.
+type Report struct {
+	Plan   bool    `json:"plan,omitempty"`
+	Types  []Type  `json:"types"`
+	Actors []Actor `json:"actors"` // sorted by path
+	// Stopped says why the upgrade went no further; empty: it is complete.
+	Stopped    string `json:"stopped,omitempty"`
+	RolledBack bool   `json:"rolled_back,omitempty"`
+	Crashes    int    `json:"crashes"` // of the new code
+	// Pauses of actors whose code was exchanged, or tried: how long each has handled no message.
+	P50, P99, Max time.Duration
+}
+
+// Type sums up the actors of a type.
+type Type struct {
+	Type   string `json:"type"`
+	Way    Way    `json:"way"`
+	Actors int    `json:"actors"`
+	Failed int    `json:"failed"`
+	Time   int64  `json:"time"` // ns, together
+}
+
+// Actor is what has become of one.
+type Actor struct {
+	Path   string        `json:"path"`
+	Type   string        `json:"type"`
+	Way    Way           `json:"way,omitempty"`
+	Did    string        `json:"did"` // see the constants
+	Why    string        `json:"why,omitempty"`
+	Tried  int           `json:"tried,omitempty"` // inputs
+	Pause  time.Duration `json:"pause,omitempty"`
+	Differ *Difference   `json:"differ,omitempty"`
+
+	ref host.Ref
+}
+
+// What has become of actors.
+const (
+	Upgraded  = "upgraded"
+	WouldBe   = "would be upgraded"
+	Restarted = "restarted"
+	WouldLose = "would be restarted" // and lose its state
+	Kept      = "kept"               // with the code that it has, for a reason
+	WentBack  = "went back"
+	Paused    = "paused" // it could not go back
+)
+
+// ErrBusy says that the system has an upgrade under way.
+var ErrBusy = errors.New("upgrade: another one is under way in this system")
+
+var underWay sync.Map // of *host.System
+
+// Run exchanges the image of a module, and that of its actors. It returns when all of it is done, the probation included; if ctx ends
+// before, it goes no further, and what is exchanged stays so. The module has the new image afterwards, unless the report says that the
+// upgrade was stopped. The caller keeps the old image open until no actor runs it, see [Images].
+func Run(ctx context.Context, sys *host.System, m *host.Module, image *runtime.Image, o Options) (*Report, error) {
+	if _, busy := underWay.LoadOrStore(sys, true); busy {
+		return nil, ErrBusy
+	}
+	defer underWay.Delete(sys)
+	if err := host.NewModule(m.Image()).Replace(image); err != nil {
+		return nil, err
+	}
+	if o.Canary < 0 || o.Canary > 1 || o.Batch < 0 || o.MaxFailures < 0 || o.Probation < 0 {
+		return nil, errors.New("upgrade: canary is a part of 0 to 1, and batch, max-failures and probation are not negative")
+	}
+	u := &run{Options: o, ctx: ctx, sys: sys, m: m, old: m.Image(), image: image, crashed: make(chan abi.Ref, 1024), by: map[abi.Ref]*Actor{}}
+	u.defaults()
+	return u.run()
+}
+
+// run is an upgrade under way.
+type run struct {
+	Options
+	ctx        context.Context
+	sys        *host.System
+	m          *host.Module
+	old, image *sandbox.Image
+	crashed    chan abi.Ref
+
+	mu      sync.Mutex
+	by      map[abi.Ref]*Actor
+	kept    int64
+	crashes int
+}
+
+func (u *run) defaults() {
+	if u.Batch == 0 {
+		u.Batch = 100
+	}
+	if u.Try == 0 {
+		u.Try = 16
+	}
+	u.Try = max(u.Try, 0)
+	if u.Patience == 0 {
+		u.Patience = 2 * time.Second
+	}
+	if u.Keep == 0 {
+		u.Keep = 256 << 20
+	}
+	if u.Wait == nil {
+		u.Wait = func(ctx context.Context, d time.Duration) {
+			select {
+			case <-time.After(d):
+			case <-ctx.Done():
+			}
+		}
+	}
+	if u.Ways == nil {
+		u.Ways = func(string, string) []Way { return nil }
+	}
+}
+
+func (u *run) run() (*Report, error) {
+	todo, restarts := u.sort(swap.Members(u.ctx, u.sys, u.m))
+	if u.Plan {
+		u.each(todo, func(a *Actor) { u.one(a, nil) })
+		for _, a := range restarts {
+			a.Did = WouldLose
+		}
+		return u.report(""), u.ctx.Err()
+	}
+	ended := make(chan struct{})
+	var undoing sync.WaitGroup
+	undoing.Go(func() { u.undo(ended) })
+	why := u.rollOut(todo)
+	if why == "" {
+		if why = u.last(); why == "" {
+			for _, a := range restarts {
+				u.restart(a)
+			}
+			why = u.probation()
+		}
+	}
+	close(ended)
+	undoing.Wait()
+	back := why != "" && u.ctx.Err() == nil
+	if back {
+		u.goBack()
+	}
+	for ref := range u.by {
+		swap.Settle(context.WithoutCancel(u.ctx), u.sys, ref)
+	}
+	r := u.report(why)
+	r.RolledBack = back
+	return r, u.ctx.Err()
+}
+
+// sort finds out which way each actor goes.
+func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
+	for _, x := range all {
+		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil {
+			continue // it begins, or has begun, with the image of its module
+		}
+		a := &Actor{Path: x.Path, Type: x.Type, ref: x.Ref}
+		var err error
+		a.Way, err = choose(u.Ways(x.Path, x.Type), x.Type, x.Image, u.image)
+		switch u.by[x.Ref.UID()] = a; {
+		case err != nil:
+			a.Did, a.Why = Kept, err.Error()
+		case a.Way == Restart:
+			a.Why = lacks(x.Type, x.Image, u.image)
+			restarts = append(restarts, a)
+		default:
+			todo = append(todo, a)
+		}
+	}
+	return todo, restarts
+}
+
+// rollOut exchanges the code of actors, a part of them first. It says why it was stopped.
+func (u *run) rollOut(todo []*Actor) string {
+	if n := int(math.Ceil(float64(len(todo)) * u.Canary)); n > 0 && n < len(todo) {
+		var first, rest []*Actor
+		for i, a := range todo { // spread over the tree
+			if (i*n)%len(todo) < n {
+				first = append(first, a)
+			} else {
+				rest = append(rest, a)
+			}
+		}
+		if why := u.batches(first); why != "" {
+			return why
+		}
+		if why := u.probation(); why != "" {
+			return why
+		}
+		todo = rest
+	}
+	return u.batches(todo)
+}
+
+func (u *run) batches(todo []*Actor) string {
+	for batch := range slices.Chunk(todo, u.Batch) {
+		u.each(batch, func(a *Actor) { u.exchange(a) })
+		if why := u.tooMany(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// last gives the module the new image, and exchanges what was started meanwhile.
+func (u *run) last() string {
+	if err := u.m.Replace(u.image); err != nil {
+		return err.Error()
+	}
+	for range 3 {
+		todo, restarts := u.sort(swap.Members(u.ctx, u.sys, u.m))
+		if len(todo)+len(restarts) == 0 {
+			break
+		}
+		if why := u.batches(todo); why != "" {
+			return why
+		}
+		for _, a := range restarts {
+			u.restart(a)
+		}
+	}
+	return ""
+}
+
+func (u *run) probation() string {
+	if u.Probation > 0 {
+		u.Wait(u.ctx, u.Probation)
+	}
+	return u.tooMany()
+}
+
+// tooMany says why the upgrade is to stop.
+func (u *run) tooMany() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.crashes > u.MaxFailures:
+		return fmt.Sprintf("the new code has crashed %d times, which is more than max-failures allows (%d)", u.crashes, u.MaxFailures)
+	case u.ctx.Err() != nil:
+		return context.Cause(u.ctx).Error()
+	}
+	return ""
+}
+
+// parallel is how many actors are saved and loaded at a time: their copies take memory that is on nobody's account.
+const parallel = 2
+
+func (u *run) each(all []*Actor, f func(*Actor)) {
+	if swap.Manual(u.sys) {
+		for _, a := range all {
+			f(a)
+		}
+		return
+	}
+	next := make(chan *Actor)
+	var wait sync.WaitGroup
+	for range parallel {
+		wait.Go(func() {
+			for a := range next {
+				f(a)
+			}
+		})
+	}
+	for _, a := range all {
+		next <- a
+	}
+	close(next)
+	wait.Wait()
+}
+
+// exchange upgrades one actor, and tries again where that may help.
+func (u *run) exchange(a *Actor) {
+	until := time.Now().Add(u.Patience)
+	for !u.one(a, u.trial) && time.Now().Before(until) && u.ctx.Err() == nil && !swap.Manual(u.sys) {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// one saves and loads an actor, and exchanges its code unless trial is nil. It is false if that may succeed later.
+func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *swap.Trial) bool {
+	a.Did, a.Why = Kept, ""
+	begun := time.Now()
+	t, err := swap.Take(u.ctx, u.sys, a.ref.UID())
+	if err != nil {
+		a.Why = err.Error()
+		return !errors.Is(err, swap.ErrNotNow)
+	}
+	state, tried, err := convert(t, u.image, u.Try)
+	if a.Tried = tried; err != nil || trial == nil {
+		if t.Let(); err == nil {
+			a.Did = WouldBe
+		} else {
+			a.Why = err.Error()
+			t.Log(abi.LogWarn, "upgrade: it keeps its code: "+a.Why)
+		}
+		a.Pause = time.Since(begun)
+		return err == nil || t.Waits == 0
+	}
+	err = t.Switch(u.ctx, u.image, state, trial(a, t, state))
+	if a.Pause = time.Since(begun); err != nil {
+		a.Why = err.Error()
+		return false
+	}
+	a.Did = Upgraded
+	t.Log(abi.LogInfo, "upgrade: it goes on with other code")
+	return true
+}
+
+// trial is nil if nothing can go back.
+func (u *run) trial(a *Actor, t *swap.Taken, state *sandbox.Snapshot) *swap.Trial {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := int64(t.State.Bytes()+state.Bytes()) + mostKept/16
+	if u.Probation == 0 && u.Canary == 0 || u.kept+n > u.Keep {
+		return nil
+	}
+	u.kept += n
+	ref := a.ref.UID()
+	return swap.NewTrial(t.Image, t.State, state.Clone(), mostKept, func(*abi.Failure) {
+		u.mu.Lock()
+		u.crashes++
+		u.mu.Unlock()
+		select {
+		case u.crashed <- ref:
+		default:
+			go func() { u.crashed <- ref }()
+		}
+	})
+}
+
+// undo has actors whose new code has crashed go back, until ended is closed.
+func (u *run) undo(ended <-chan struct{}) {
+	for {
+		select {
+		case ref := <-u.crashed:
+			u.back(ref)
+		case <-ended:
+			for {
+				select {
+				case ref := <-u.crashed:
+					u.back(ref)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// back has an actor go on with its old code, as if that had handled all that has come in since.
+func (u *run) back(ref abi.Ref) {
+	a, ctx := u.by[ref], context.WithoutCancel(u.ctx)
+	t, err := swap.Take(ctx, u.sys, ref)
+	if err != nil {
+		a.Did, a.Why = Upgraded, "it has not gone back: "+err.Error()
+		return
+	}
+	if t.Trial == nil {
+		t.Let()
+		return
+	}
+	entries, state, now, over := t.Trial.Kept()
+	if over != "" {
+		t.Let()
+		a.Why = "it has not gone back: " + over
+		return
+	}
+	s, err := repeat(t, t.Trial.Old, state, entries, true)
+	if err == nil {
+		if err = t.Switch(ctx, t.Trial.Old, s, nil); err == nil {
+			a.Did, a.Why = WentBack, ""
+			t.Log(abi.LogWarn, "upgrade: it goes on with its old code")
+			return
+		}
+		a.Why = "it has not gone back: " + err.Error()
+		return
+	}
+	a.Did, a.Why = Paused, err.Error()
+	errors.As(err, &a.Differ)
+	_ = u.sys.Operate().Pause(a.ref, false)
+	image := t.Image
+	if s, err = repeat(t, image, now, entries, false); err == nil {
+		err = t.Switch(ctx, image, s, nil)
+	} else {
+		t.Let()
+	}
+	if err != nil {
+		a.Why += "; nor is the new code where it was: " + err.Error()
+	}
+	t.Log(abi.LogError, "upgrade: it is paused, because it cannot go back: "+a.Why)
+}
+
+// goBack has all actors go back.
+func (u *run) goBack() {
+	if u.m.Image() == u.image {
+		if err := u.m.Replace(u.old); err != nil {
+			for _, a := range u.by {
+				a.Why = "it has not gone back: " + err.Error()
+			}
+			return
+		}
+	}
+	for ref, a := range u.by {
+		if a.Did == Upgraded {
+			u.back(ref)
+		}
+	}
+}
+
+func (u *run) restart(a *Actor) {
+	if err := u.sys.Operate().Restart(a.ref); err != nil {
+		a.Did, a.Why = Kept, err.Error()
+		return
+	}
+	a.Did = Restarted
+}
+
+func (u *run) report(why string) *Report {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r := &Report{Plan: u.Plan, Stopped: why, Crashes: u.crashes, Actors: make([]Actor, 0, len(u.by))}
+	sums := map[string]*Type{}
+	var pauses []time.Duration
+	for _, a := range u.by {
+		r.Actors = append(r.Actors, *a)
+		x := sums[a.Type]
+		if x == nil {
+			x = &Type{Type: a.Type, Way: a.Way}
+			sums[a.Type] = x
+		}
+		x.Actors++
+		x.Time += int64(a.Pause)
+		if a.Did == Kept || a.Did == Paused || a.Did == WentBack {
+			x.Failed++
+		}
+		if a.Pause > 0 {
+			pauses = append(pauses, a.Pause)
+		}
+	}
+	for _, x := range sums {
+		r.Types = append(r.Types, *x)
+	}
+	slices.SortFunc(r.Actors, func(a, b Actor) int { return cmpText(a.Path, b.Path) })
+	slices.SortFunc(r.Types, func(a, b Type) int { return cmpText(a.Type, b.Type) })
+	if slices.Sort(pauses); len(pauses) > 0 {
+		r.P50, r.P99, r.Max = pauses[len(pauses)/2], pauses[len(pauses)*99/100], pauses[len(pauses)-1]
+	}
+	return r
+}

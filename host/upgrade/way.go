@@ -1,0 +1,77 @@
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// Way is how an actor comes to other code.
+type Way string
+
+const (
+	// State has the old code write the state, and the new code read it.
+	State Way = "state"
+	// Events has the new code handle the events that the actor has persisted. It is not there yet.
+	Events Way = "events"
+	// Replay has the new code handle all messages again that the actor has got. It is not there yet.
+	Replay Way = "replay"
+	// Restart begins anew with the new code: the state is lost.
+	Restart Way = "restart"
+)
+
+// Default are the ways of an actor that nothing is said about: its state goes over. Where its code, old or new, cannot do that, it is
+// restarted, as it was before there was another way; the report says so.
+var Default = []Way{State, Restart}
+
+// ParseWays checks the names of ways.
+func ParseWays(names []string) (ways []Way, err error) {
+	for _, name := range names {
+		w := Way(name)
+		switch {
+		case w == Events || w == Replay:
+			return nil, fmt.Errorf("the way %q is not there yet; there are state and restart", name)
+		case w != State && w != Restart:
+			return nil, fmt.Errorf("there is no way %q; there are state and restart", name)
+		case slices.Contains(ways, w):
+			return nil, fmt.Errorf("the way %q is there twice", name)
+		}
+		ways = append(ways, w)
+	}
+	return ways, nil
+}
+
+// choose is the first way that the code allows. A way that is chosen and then fails is not followed by the next one: nobody loses a state
+// because of a mistake.
+func choose(ways []Way, typ string, old, image *sandbox.Image) (Way, error) {
+	if ways == nil {
+		ways = Default
+	}
+	why := lacks(typ, old, image)
+	for _, w := range ways {
+		if w == Restart || w == State && why == "" {
+			return w, nil
+		}
+	}
+	return "", fmt.Errorf("none of its ways is open: %s", why)
+}
+
+// lacks says why the state cannot go over; empty: it can.
+func lacks(typ string, old, image *sandbox.Image) string {
+	for _, x := range []struct {
+		what string
+		i    *sandbox.Image
+	}{{"old", old}, {"new", image}} {
+		if d := x.i.Description(); !slices.Contains(d.Saves, typ) {
+			return fmt.Sprintf("the %s code does not say that %s saves its state", x.what, typ)
+		}
+		if why := sandbox.CannotSave(x.i); why != "" {
+			return fmt.Sprintf("the %s code cannot be copied: %s", x.what, why)
+		}
+	}
+	return ""
+}
+
+func cmpText(a, b string) int { return strings.Compare(a, b) }
