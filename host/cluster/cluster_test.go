@@ -406,7 +406,7 @@ func TestLeaving(t *testing.T) {
 	defer in.Close()
 	in.Watch(y)
 	w.pass(time.Second)
-	var left error = errors.New("not yet")
+	left := errors.New("not yet")
 	b.Leave(func(err error) { left = err })
 	w.pass(100 * time.Millisecond)
 	if m, ok := in.TryReceive(); left != nil || b.lost != nil || !ok || text(m) != cluster.NodeGone || len(a.Members()) != 2 {

@@ -51,7 +51,6 @@ type pair struct {
 	listening bool
 
 	arrivals []delivery // for the engine
-	draining bool
 }
 
 // delivery is a frame for the engine.

@@ -55,11 +55,11 @@ func (s *Signal) Text() string {
 }
 
 // Code says which error a signal stands for, so that it is the same error on another node. The meaning of codes below
+// NodeLost is the host's.
+type Code uint8
+
 // NodeLost is the code of what is lost with its node. No host sends it: each finds out for itself.
 const NodeLost Code = 12
-
-// Failed is the host's.
-type Code uint8
 
 // Failed is the code of a failed turn, with the kind of its failure added.
 const Failed Code = 128
