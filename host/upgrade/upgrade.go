@@ -12,9 +12,11 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -108,7 +110,7 @@ var underWay sync.Map // of *host.System
 
 // Run exchanges the image of a module, and that of its actors. It returns when all of it is done, the probation included; if ctx ends
 // before, it goes no further, and what is exchanged stays so. The module has the new image afterwards, unless the report says that the
-// upgrade was stopped. The caller keeps the old image open until no actor runs it, see [Images].
+// upgrade was stopped. The caller keeps the old image open until no actor runs it.
 func Run(ctx context.Context, sys *host.System, m *host.Module, image *runtime.Image, o Options) (*Report, error) {
 	if _, busy := underWay.LoadOrStore(sys, true); busy {
 		return nil, ErrBusy
@@ -120,7 +122,7 @@ func Run(ctx context.Context, sys *host.System, m *host.Module, image *runtime.I
 	if o.Canary < 0 || o.Canary > 1 || o.Batch < 0 || o.MaxFailures < 0 || o.Probation < 0 {
 		return nil, errors.New("upgrade: canary is a part of 0 to 1, and batch, max-failures and probation are not negative")
 	}
-	u := &run{Options: o, ctx: ctx, sys: sys, m: m, old: m.Image(), image: image, crashed: make(chan abi.Ref, 1024), by: map[abi.Ref]*Actor{}}
+	u := &run{Options: o, ctx: ctx, sys: sys, m: m, old: m.Image(), image: image, news: make(chan struct{}, 1), by: map[abi.Ref]*Actor{}}
 	u.defaults()
 	return u.run()
 }
@@ -132,12 +134,29 @@ type run struct {
 	sys        *host.System
 	m          *host.Module
 	old, image *sandbox.Image
-	crashed    chan abi.Ref
+	news       chan struct{} // something is in crashed
 
-	mu      sync.Mutex
+	mu      sync.Mutex // of what follows, and of what is written into each Actor
 	by      map[abi.Ref]*Actor
+	crashed []abi.Ref
 	kept    int64
 	crashes int
+}
+
+// note writes down what has become of an actor.
+func (u *run) note(a *Actor, did, why string) {
+	u.mu.Lock()
+	a.Did, a.Why = did, why
+	u.mu.Unlock()
+}
+
+// actors are all that the upgrade knows, sorted by path.
+func (u *run) actors() []*Actor {
+	u.mu.Lock()
+	all := slices.Collect(maps.Values(u.by))
+	u.mu.Unlock()
+	slices.SortFunc(all, func(a, b *Actor) int { return cmp.Compare(a.Path, b.Path) })
+	return all
 }
 
 func (u *run) defaults() {
@@ -172,7 +191,7 @@ func (u *run) run() (*Report, error) {
 	if u.Plan {
 		u.each(todo, func(a *Actor) { u.one(a, nil) })
 		for _, a := range restarts {
-			a.Did = WouldLose
+			u.note(a, WouldLose, a.Why)
 		}
 		return u.report(""), u.ctx.Err()
 	}
@@ -194,8 +213,8 @@ func (u *run) run() (*Report, error) {
 	if back {
 		u.goBack()
 	}
-	for ref := range u.by {
-		swap.Settle(context.WithoutCancel(u.ctx), u.sys, ref)
+	for _, a := range u.actors() {
+		swap.Settle(context.WithoutCancel(u.ctx), u.sys, a.ref.UID())
 	}
 	r := u.report(why)
 	r.RolledBack = back
@@ -204,6 +223,8 @@ func (u *run) run() (*Report, error) {
 
 // sort finds out which way each actor goes.
 func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for _, x := range all {
 		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil {
 			continue // it begins, or has begun, with the image of its module
@@ -332,32 +353,43 @@ func (u *run) exchange(a *Actor) {
 
 // one saves and loads an actor, and exchanges its code unless trial is nil. It is false if that may succeed later.
 func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *swap.Trial) bool {
-	a.Did, a.Why = Kept, ""
+	u.note(a, Kept, "")
 	begun := time.Now()
 	t, err := swap.Take(u.ctx, u.sys, a.ref.UID())
 	if err != nil {
-		a.Why = err.Error()
+		u.note(a, Kept, err.Error())
 		return !errors.Is(err, swap.ErrNotNow)
 	}
 	state, tried, err := convert(t, u.image, u.Try)
-	if a.Tried = tried; err != nil || trial == nil {
-		if t.Let(); err == nil {
-			a.Did = WouldBe
-		} else {
-			a.Why = err.Error()
-			t.Log(abi.LogWarn, "upgrade: it keeps its code: "+a.Why)
-		}
-		a.Pause = time.Since(begun)
-		return err == nil || t.Waits == 0
+	switch {
+	case err != nil:
+		t.Let()
+		u.note(a, Kept, err.Error())
+		t.Log(abi.LogWarn, "upgrade: it keeps its code: "+err.Error())
+		u.passed(a, begun, tried)
+		return t.Waits == 0
+	case trial == nil:
+		t.Let()
+		u.note(a, WouldBe, "")
+		u.passed(a, begun, tried)
+		return true
 	}
+	u.note(a, Upgraded, "") // before it can crash and go back
 	err = t.Switch(u.ctx, u.image, state, trial(a, t, state))
-	if a.Pause = time.Since(begun); err != nil {
-		a.Why = err.Error()
+	u.passed(a, begun, tried)
+	if err != nil {
+		u.note(a, Kept, err.Error())
 		return false
 	}
-	a.Did = Upgraded
 	t.Log(abi.LogInfo, "upgrade: it goes on with other code")
 	return true
+}
+
+// passed notes how long an actor was held, and how many inputs were tried.
+func (u *run) passed(a *Actor, since time.Time, tried int) {
+	u.mu.Lock()
+	a.Pause, a.Tried = time.Since(since), tried
+	u.mu.Unlock()
 }
 
 // trial is nil if nothing can go back.
@@ -373,40 +405,46 @@ func (u *run) trial(a *Actor, t *swap.Taken, state *sandbox.Snapshot) *swap.Tria
 	return swap.NewTrial(t.Image, t.State, state.Clone(), mostKept, func(*abi.Failure) {
 		u.mu.Lock()
 		u.crashes++
+		u.crashed = append(u.crashed, ref)
 		u.mu.Unlock()
 		select {
-		case u.crashed <- ref:
+		case u.news <- struct{}{}:
 		default:
-			go func() { u.crashed <- ref }()
 		}
 	})
 }
 
 // undo has actors whose new code has crashed go back, until ended is closed.
 func (u *run) undo(ended <-chan struct{}) {
-	for {
+	for over := false; !over; {
 		select {
-		case ref := <-u.crashed:
-			u.back(ref)
+		case <-u.news:
 		case <-ended:
-			for {
-				select {
-				case ref := <-u.crashed:
-					u.back(ref)
-				default:
-					return
-				}
-			}
+			over = true
+		}
+		u.mu.Lock()
+		crashed := u.crashed
+		u.crashed = nil
+		u.mu.Unlock()
+		for _, ref := range crashed {
+			u.back(u.known(ref))
 		}
 	}
 }
 
+func (u *run) known(ref abi.Ref) *Actor {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.by[ref]
+}
+
 // back has an actor go on with its old code, as if that had handled all that has come in since.
-func (u *run) back(ref abi.Ref) {
-	a, ctx := u.by[ref], context.WithoutCancel(u.ctx)
-	t, err := swap.Take(ctx, u.sys, ref)
+func (u *run) back(a *Actor) {
+	ctx := context.WithoutCancel(u.ctx)
+	stays := func(why string) { u.note(a, Upgraded, "it has not gone back: "+why) }
+	t, err := swap.Take(ctx, u.sys, a.ref.UID())
 	if err != nil {
-		a.Did, a.Why = Upgraded, "it has not gone back: "+err.Error()
+		stays(err.Error())
 		return
 	}
 	if t.Trial == nil {
@@ -416,21 +454,23 @@ func (u *run) back(ref abi.Ref) {
 	entries, state, now, over := t.Trial.Kept()
 	if over != "" {
 		t.Let()
-		a.Why = "it has not gone back: " + over
+		stays(over)
 		return
 	}
 	s, err := repeat(t, t.Trial.Old, state, entries, true)
 	if err == nil {
-		if err = t.Switch(ctx, t.Trial.Old, s, nil); err == nil {
-			a.Did, a.Why = WentBack, ""
-			t.Log(abi.LogWarn, "upgrade: it goes on with its old code")
+		if err = t.Switch(ctx, t.Trial.Old, s, nil); err != nil {
+			stays(err.Error())
 			return
 		}
-		a.Why = "it has not gone back: " + err.Error()
+		u.note(a, WentBack, "")
+		t.Log(abi.LogWarn, "upgrade: it goes on with its old code")
 		return
 	}
-	a.Did, a.Why = Paused, err.Error()
+	why := err.Error()
+	u.mu.Lock()
 	errors.As(err, &a.Differ)
+	u.mu.Unlock()
 	_ = u.sys.Operate().Pause(a.ref, false)
 	image := t.Image
 	if s, err = repeat(t, image, now, entries, false); err == nil {
@@ -439,43 +479,45 @@ func (u *run) back(ref abi.Ref) {
 		t.Let()
 	}
 	if err != nil {
-		a.Why += "; nor is the new code where it was: " + err.Error()
+		why += "; nor is the new code where it was: " + err.Error()
 	}
-	t.Log(abi.LogError, "upgrade: it is paused, because it cannot go back: "+a.Why)
+	u.note(a, Paused, why)
+	t.Log(abi.LogError, "upgrade: it is paused, because it cannot go back: "+why)
 }
 
 // goBack has all actors go back.
 func (u *run) goBack() {
 	if u.m.Image() == u.image {
 		if err := u.m.Replace(u.old); err != nil {
-			for _, a := range u.by {
-				a.Why = "it has not gone back: " + err.Error()
+			for _, a := range u.actors() {
+				u.note(a, a.Did, "it has not gone back: "+err.Error())
 			}
 			return
 		}
 	}
-	for ref, a := range u.by {
+	for _, a := range u.actors() {
 		if a.Did == Upgraded {
-			u.back(ref)
+			u.back(a)
 		}
 	}
 }
 
 func (u *run) restart(a *Actor) {
 	if err := u.sys.Operate().Restart(a.ref); err != nil {
-		a.Did, a.Why = Kept, err.Error()
+		u.note(a, Kept, err.Error())
 		return
 	}
-	a.Did = Restarted
+	u.note(a, Restarted, a.Why)
 }
 
 func (u *run) report(why string) *Report {
+	all := u.actors()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	r := &Report{Plan: u.Plan, Stopped: why, Crashes: u.crashes, Actors: make([]Actor, 0, len(u.by))}
+	r := &Report{Plan: u.Plan, Stopped: why, Crashes: u.crashes, Actors: make([]Actor, 0, len(all))}
 	sums := map[string]*Type{}
 	var pauses []time.Duration
-	for _, a := range u.by {
+	for _, a := range all {
 		r.Actors = append(r.Actors, *a)
 		x := sums[a.Type]
 		if x == nil {
@@ -494,8 +536,7 @@ func (u *run) report(why string) *Report {
 	for _, x := range sums {
 		r.Types = append(r.Types, *x)
 	}
-	slices.SortFunc(r.Actors, func(a, b Actor) int { return cmpText(a.Path, b.Path) })
-	slices.SortFunc(r.Types, func(a, b Type) int { return cmpText(a.Type, b.Type) })
+	slices.SortFunc(r.Types, func(a, b Type) int { return cmp.Compare(a.Type, b.Type) })
 	if slices.Sort(pauses); len(pauses) > 0 {
 		r.P50, r.P99, r.Max = pauses[len(pauses)/2], pauses[len(pauses)*99/100], pauses[len(pauses)-1]
 	}

@@ -3,7 +3,6 @@ package upgrade
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -73,5 +72,3 @@ func lacks(typ string, old, image *sandbox.Image) string {
 	}
 	return ""
 }
-
-func cmpText(a, b string) int { return strings.Compare(a, b) }

@@ -76,7 +76,7 @@ func (a *account) Receive(ctx *actor.Context, msg *actor.Message) error {
 		if o.amount < 0 {
 			tag = "paid-out"
 		}
-		if err := a.log.Persist(ctx, moved{o.amount}, tag); err != nil {
+		if err := a.log.Persist(ctx, moved(o), tag); err != nil {
 			return ctx.ReplyError(err.Error()) // nothing has changed
 		}
 	}
