@@ -42,7 +42,7 @@ func schemaOf(s *shape) map[string]any {
 			m["enum"] = s.enum
 		}
 		if s.match != nil {
-			m["pattern"] = s.match.String()
+			m["pattern"] = s.match.String() + orVariable
 		}
 		if s.not != nil {
 			m["not"] = map[string]any{"enum": s.not}
