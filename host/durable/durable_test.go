@@ -545,7 +545,11 @@ func TestFailedDisk(t *testing.T) {
 	if m, err := w.Ask(ctx, ref, script(rec(recAdd, 1), rec(recReport, 0))); err == nil {
 		t.Errorf("it was answered: %x", []byte(m.Payload))
 	}
-	<-ended
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		t.Fatal("it has not stopped")
+	}
 	outside, _ := w.Lookup("/user/outside")
 	if err := w.Tell(outside, "still there"); err != nil {
 		t.Error(err)
