@@ -249,6 +249,9 @@ func (g *guest) address(scr *scratch, cmd *abi.Command, current *mailbox.Envelop
 
 // far is where a command for a path on another node goes, if the actor may send to such a path; see elsewhere.
 func far(a *actor, cmd *abi.Command) (abi.Ref, string, bool) {
+	if a.sys.carrier.Load() == nil { // before a text is made of the path
+		return 0, "", false
+	}
 	to, below, ok := a.sys.elsewhere(string(cmd.ToPath))
 	return to, below, ok && (below == "" || glob.MatchAnyPath(a.caps.send, strings.Split(below, "/")))
 }

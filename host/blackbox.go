@@ -105,9 +105,9 @@ func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int,
 	for _, m := range scr.batch[:done] {
 		headers := m.Headers
 		if g.told && (len(headers) > 0 || m.Flags&mark.Due != 0) {
-			headers = scr.stated(m)
+			headers = slices.Clone(scr.stated(m)) // it is the worker's, and Add copies only afterwards
 		}
-		e.Mail = append(e.Mail, abi.Envelope{Kind: m.Kind, Time: now, Sender: m.Sender, Correlation: m.Correlation, Headers: slices.Clone(headers), Payload: m.Payload})
+		e.Mail = append(e.Mail, abi.Envelope{Kind: m.Kind, Time: now, Sender: m.Sender, Correlation: m.Correlation, Headers: headers, Payload: m.Payload})
 	}
 	g.trial.Add(e)
 	if f == nil || scr.waits || done >= len(scr.batch) || scr.batch[done].Kind == abi.KindStart || sandbox.IsCrowded(f) {

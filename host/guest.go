@@ -35,14 +35,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		}
 	}
 	g.openBox(ctx.scr)
-	start := abi.Start{
-		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed,
-		RefKey: g.childKey(), Spawned: g.spawned, Incarnation: a.Incarnation(), Args: a.args,
-		Services: a.services(),
-	}
-	if a.isKept() {
-		start.Key, _ = keyed.Key(a.Name())
-	}
+	start := startOf(a, g)
 	if cause != nil {
 		start.Reason = printable.Clip(cause.Error(), maxRestartReason)
 	}
@@ -57,6 +50,18 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	}
 	g.keepStates(ctx.scr)
 	return nil
+}
+
+// startOf is what a start envelope of the present incarnation says.
+func startOf(a *actor, g *guest) abi.Start {
+	s := abi.Start{
+		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed, RefKey: g.childKey(), Spawned: g.spawned,
+		Incarnation: a.Incarnation(), Args: a.args, Services: a.services(),
+	}
+	if a.isKept() {
+		s.Key, _ = keyed.Key(a.Name())
+	}
+	return s
 }
 
 // draw makes the seed of an incarnation, and with the first one also the key.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
@@ -139,18 +138,6 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		return err
 	}
 	return t, nil
-}
-
-// startOf is what a start envelope of the present incarnation says.
-func startOf(a *actor, g *guest) abi.Start {
-	s := abi.Start{
-		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed, RefKey: g.childKey(), Spawned: g.spawned,
-		Incarnation: a.Incarnation(), Args: a.args, Services: a.services(),
-	}
-	if a.isKept() {
-		s.Key, _ = keyed.Key(a.Name())
-	}
-	return s
 }
 
 // exchange has the actor sleep in a state of another image.
