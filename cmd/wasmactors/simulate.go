@@ -71,8 +71,8 @@ func simulatingOf(c *cli.Context) (x simulating, err error) {
 	if x.options.For, err = bundle.ParseDuration(c.String("for")); err != nil || x.options.For > scenario.MaxAdvance {
 		return x, usage("--for: %q is no duration, or a longer one than a hundred years", c.String("for"))
 	}
-	if x.chosen, err = regexp.Compile(c.String("run")); err != nil {
-		return x, usage("--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	if x.chosen, err = scenariosToRun(c); err != nil {
+		return x, err
 	}
 	x.sweep = simulate.Sweeping{From: c.Uint64("from"), Seeds: c.Int("seeds"), Jobs: c.Int("jobs"), Again: 32}
 	if x.sweep.Seeds < 1 || x.sweep.Jobs < 1 {

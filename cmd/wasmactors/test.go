@@ -51,14 +51,23 @@ func testArgs(args []string) (path string, files []string) {
 	return args[0], args[1:]
 }
 
+// scenariosToRun is what the flag --run says.
+func scenariosToRun(c *cli.Context) (*regexp.Regexp, error) {
+	chosen, err := regexp.Compile(c.String("run"))
+	if err != nil {
+		return nil, usage("--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return chosen, nil
+}
+
 func testBundle(c *cli.Context, env *environment) error {
 	timeout, err := durationFlag(c, "timeout")
 	if err != nil {
 		return err
 	}
-	chosen, err := regexp.Compile(c.String("run"))
+	chosen, err := scenariosToRun(c)
 	if err != nil {
-		return usage("--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return err
 	}
 	if c.Int("count") < 1 {
 		return usage("--count must be 1 or more, not %d", c.Int("count"))
