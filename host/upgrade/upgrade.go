@@ -138,7 +138,7 @@ type run struct {
 
 	mu      sync.Mutex // of what follows, and of what is written into each Actor
 	by      map[abi.Ref]*Actor
-	crashed []abi.Ref
+	crashed []*Actor
 	kept    int64
 	crashes int
 }
@@ -401,11 +401,10 @@ func (u *run) trial(a *Actor, t *swap.Taken, state *sandbox.Snapshot) *swap.Tria
 		return nil
 	}
 	u.kept += n
-	ref := a.ref.UID()
 	return swap.NewTrial(t.Image, t.State, state.Clone(), mostKept, func(*abi.Failure) {
 		u.mu.Lock()
 		u.crashes++
-		u.crashed = append(u.crashed, ref)
+		u.crashed = append(u.crashed, a)
 		u.mu.Unlock()
 		select {
 		case u.news <- struct{}{}:
@@ -426,16 +425,10 @@ func (u *run) undo(ended <-chan struct{}) {
 		crashed := u.crashed
 		u.crashed = nil
 		u.mu.Unlock()
-		for _, ref := range crashed {
-			u.back(u.known(ref))
+		for _, a := range crashed {
+			u.back(a)
 		}
 	}
-}
-
-func (u *run) known(ref abi.Ref) *Actor {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.by[ref]
 }
 
 // back has an actor go on with its old code, as if that had handled all that has come in since.
