@@ -79,14 +79,10 @@ func (a *actor) renew(why *abi.Failure, n *renewal) bool {
 // them. The actors in but, and those below them, are left alone. The child of a [Resender] ends instead, so
 // that it is started anew and gets what it has not confirmed.
 func (o Operator) RenewModule(m *Module, but ...Ref) (told []Ref) {
-	var all []*actor
-	o.sys.table.Each(func(a *actor) {
-		if a.props.module == m && a.parent != nil && !a.life.State().Ending() && !a.covered(m, but) {
-			all = append(all, a)
+	for _, a := range actorsOf(o.sys, m) {
+		if a.covered(m, but) {
+			continue
 		}
-	})
-	slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
-	for _, a := range all {
 		if a.parent.props.module == nil && a.parent.props.typ == resenderType {
 			a.stop(nil, "its code has changed")
 			told = append(told, a.ref())
@@ -95,6 +91,17 @@ func (o Operator) RenewModule(m *Module, but ...Ref) (told []Ref) {
 		}
 	}
 	return told
+}
+
+// actorsOf are the actors of a module that are not ending, sorted by path.
+func actorsOf(s *System, m *Module) (all []*actor) {
+	s.table.Each(func(a *actor) {
+		if a.props.module == m && a.parent != nil && !a.life.State().Ending() {
+			all = append(all, a)
+		}
+	})
+	slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
+	return all
 }
 
 // covered reports whether the renewal of an actor above a covers a as well, or but excludes a or an

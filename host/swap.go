@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
@@ -49,15 +48,7 @@ func settle(ctx context.Context, system any, ref abi.Ref) {
 
 // members implements swap.Members.
 func members(ctx context.Context, system, module any) (all []swap.Member) {
-	s, m := system.(*System), module.(*Module)
-	var actors []*actor
-	s.table.Each(func(a *actor) {
-		if a.props.module == m && a.parent != nil && !a.life.State().Ending() {
-			actors = append(actors, a)
-		}
-	})
-	slices.SortFunc(actors, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
-	for _, a := range actors {
+	for _, a := range actorsOf(system.(*System), module.(*Module)) {
 		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ}
 		visited(ctx, a, func() {
 			if g, ok := a.behaviour.(*guest); ok && a.begun.Load() {

@@ -322,6 +322,26 @@ func TestAHostileMember(t *testing.T) {
 	}
 }
 
+// What a member says for somebody who was not asked is held within a bound, for all asks together.
+func TestWhatIsHeldHasABound(t *testing.T) {
+	w := join(t, 3, func(c *cluster.Config) { c.Credit = 64 << 10 })
+	a, b, c := w.members[0], w.members[1], w.members[2]
+	var asked []host.Message
+	y := w.spawn(b, "y", func(_ *host.Context, m host.Message) error { asked = append(asked, m.Clone()); return nil })
+	for range 3 {
+		defer w.ask(a, y, "hi").Cancel()
+	}
+	w.pass(100 * time.Millisecond)
+	for i, m := range asked {
+		forged := network.Message{Kind: abi.KindReply, Sender: abi.Ref(c.self.Number)<<54 | 9, Correlation: m.Correlation, Payload: append([]byte{0x59, 0x9c, 0x40}, make([]byte, 40_000)...)}
+		c.machine.Send(a.self.Number, cluster.Packet(c.self, a.self, 1, uint64(i+1), m.Sender.UID(), false, network.AppendMessage(nil, &forged)))
+		w.pass(100 * time.Millisecond)
+	}
+	if len(asked) != 3 || len(a.refused) != 2 || !strings.Contains(a.refused[0], "nobody who was asked") {
+		t.Errorf("%d asks, refused: %q", len(asked), a.refused)
+	}
+}
+
 // Who has the right stops actors of other nodes.
 func TestControl(t *testing.T) {
 	w := join(t, 2, func(c *cluster.Config) { c.Control = func(m cluster.Member) bool { return m.Name == "n0" } })

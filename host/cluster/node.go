@@ -96,6 +96,7 @@ type Node struct {
 	members  map[uint16]*seen
 	pairs    map[uint16]*pair
 	asks     map[question]*asked
+	holds    int           // bytes of what they hold, at most Credit
 	swept    time.Duration // when asks were last looked at
 	port     network.Port
 	draining []*pair

@@ -116,10 +116,20 @@ func (n *Node) ask(q question, holder abi.Ref, due time.Duration) {
 func (n *Node) answered(q question) {
 	if a := n.asks[q]; a != nil {
 		delete(n.asks, q)
+		n.release(a)
 		if p := n.pairs[a.holder.Node()]; p != nil {
 			p.asks--
 		}
 	}
+}
+
+// release takes what an ask holds.
+func (n *Node) release(a *asked) (all []held) {
+	for _, h := range a.held {
+		n.holds -= len(h.frame)
+	}
+	all, a.held = a.held, nil
+	return all
 }
 
 // sweep forgets the asks whose time is over, which the engine has ended; once for all pairs.
@@ -211,7 +221,8 @@ func (n *Node) answer(q question, by abi.Ref, d delivery, ends bool) ([]delivery
 	case a == nil: // nobody waits, or somebody who asks here: the engine knows
 		return []delivery{d}, ""
 	case by != 0 && !slices.Contains(a.who, by):
-		if len(a.held) < maxHeld {
+		if len(a.held) < maxHeld && n.holds+len(d.frame) <= n.cfg.Credit {
+			n.holds += len(d.frame)
 			a.held = append(a.held, held{by, d.to, slices.Clone(d.frame)})
 			return nil, ""
 		}
@@ -222,8 +233,7 @@ func (n *Node) answer(q question, by abi.Ref, d delivery, ends bool) ([]delivery
 	}
 	_, g, _ := network.Decode(d.frame)
 	out := []delivery{d}
-	waiting := a.held
-	a.held = nil
+	waiting := n.release(a)
 	if n.pairs[g.Other.Node()] == nil { // of this node, or of one that is lost: who has handed it on hears so
 		n.answered(q)
 		for _, h := range waiting {

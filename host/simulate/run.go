@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -359,15 +360,7 @@ func (r *Run) Calm() {
 	for _, d := range r.doors {
 		of = append(of, d)
 	}
-	slices.SortFunc(of, func(a, b *door) int {
-		switch {
-		case a.ref.UID() < b.ref.UID():
-			return -1
-		case a.ref.UID() > b.ref.UID():
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(of, func(a, b *door) int { return cmp.Compare(a.ref.UID(), b.ref.UID()) })
 	r.note("faults end")
 	r.mu.Unlock()
 	for _, d := range of {
