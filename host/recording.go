@@ -210,8 +210,16 @@ func (b *recordedBox) PushFront(es ...*Envelope) {
 	b.inner.PushFront(es...)
 }
 
-// Close implements Mailbox.
-func (b *recordedBox) Close(drain func(*Envelope)) { b.inner.Close(drain) }
+// Close implements Mailbox. What is drained may lead to messages for the actor itself, so it happens without the lock.
+func (b *recordedBox) Close(drain func(*Envelope)) {
+	var left []*Envelope
+	b.mu.Lock()
+	b.inner.Close(func(e *Envelope) { left = append(left, e) })
+	b.mu.Unlock()
+	for _, e := range left {
+		drain(e)
+	}
+}
 
 // Len implements Mailbox.
 func (b *recordedBox) Len() int { return b.inner.Len() }

@@ -222,7 +222,7 @@ func TestFullStore(t *testing.T) {
 		t.Fatalf("%v after %d: %+v", err, sent, w.store.Figures())
 	}
 	w.store.writing.Unlock()
-	eventually(t, func() bool { return w.TellPath("/user/a", add) == nil })
+	eventually(t, func() bool { return w.store.Figures().Checkpoint.Count > 0 && w.TellPath("/user/a", add) == nil })
 	if n := w.report("a"); n != byte(sent+1) {
 		t.Errorf("it has counted %d of %d", n, sent+1)
 	}
