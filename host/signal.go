@@ -230,13 +230,14 @@ func leaveLater(s *System, scr *scratch, bytes int, f func(error)) {
 	})
 }
 
-// signalsLater is the same for signals; false if the receiver is durable, or unknown.
+// signalsLater is the same for signals; false if the receiver is durable, or unknown. When the store has failed its actors end in
+// this process, whatever the log has of it: who waits for that, or for an answer, is told.
 func signalsLater(s *System, scr *scratch, to abi.Ref, m signal.Signal) bool {
 	if a := s.here(to); a != nil && a.durable || a == nil && !s.outside.has(to) {
 		return false
 	}
 	leaveLater(s, scr, overhead, func(err error) {
-		if err == nil {
+		if err == nil || m.Kind == signal.Terminated || m.Kind == signal.Unanswered || m.Kind == signal.Abandoned {
 			s.signal(nil, to, m)
 		}
 	})

@@ -522,6 +522,42 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 	w.close()
 }
 
+// Who waits for the end of an actor is told also if the turn that has led to it cannot be made durable any more.
+func TestTheEndIsToldWhenTheDiskFails(t *testing.T) {
+	dir := t.TempDir()
+	disk := slow(t, dir)
+	w := mustOpen(t, dir, Props{"a": puppet(puppetImage(t))}, func(o *Options) { o.FS = disk })
+	ref, _ := w.Lookup("/user/a")
+	ended, err := w.Ended(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.report("a")
+	disk.mu.Lock()
+	disk.held = make(chan struct{})
+	disk.err = errors.New("no more")
+	disk.mu.Unlock()
+	w.tell("a", script(rec(0, 0, abi.AppendStop(nil, ref.UID(), ""))))
+	eventually(t, func() bool { _, err := w.Lookup("/user/a"); return err != nil })
+	select {
+	case <-ended:
+		t.Error("it is told before it is durable")
+	default:
+	}
+	close(disk.held)
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("nobody is told")
+	}
+	if err := w.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := w.store.Close(); !errors.Is(err, ErrFailed) {
+		t.Error(err)
+	}
+}
+
 // When a sync fails nothing leaves any more, durable actors stop, and others go on. The next process has what was durable.
 func TestFailedDisk(t *testing.T) {
 	props := Props{"a": puppet(puppetImage(t))}
