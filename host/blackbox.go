@@ -110,11 +110,8 @@ func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int,
 		e.Mail = append(e.Mail, abi.Envelope{Kind: m.Kind, Time: now, Sender: m.Sender, Correlation: m.Correlation, Headers: headers, Payload: m.Payload})
 	}
 	g.trial.Add(e)
-	if f == nil || scr.waits || done >= len(scr.batch) || scr.batch[done].Kind == abi.KindStart || sandbox.IsCrowded(f) {
-		return f
-	}
-	switch f.Kind {
-	case abi.FailureGuestError, abi.FailureKilled, abi.FailureHost:
+	if f == nil || scr.waits || done >= len(scr.batch) || scr.batch[done].Kind == abi.KindStart || sandbox.IsCrowded(f) ||
+		f.Kind == abi.FailureGuestError || f.Kind == abi.FailureKilled || f.Kind == abi.FailureHost {
 		return f
 	}
 	a.holds.add(holdSwap)

@@ -94,9 +94,6 @@ func codeOf(err error) (signal.Code, string) {
 // elsewhere is where a message for the text of a ref, or the full path, of an actor on another node goes: to a ref, or to
 // the other node, for the path below. ok is false if it is not on another node, or nobody carries messages there.
 func (s *System) elsewhere(text string) (to abi.Ref, below string, ok bool) {
-	if s.carrier.Load() == nil {
-		return 0, "", false
-	}
 	node, elements, to, ok := ref.Far(text)
 	if to == 0 {
 		to, below = network.Root(node), strings.Join(elements, "/")

@@ -80,13 +80,12 @@ func (a *actor) renew(why *abi.Failure, n *renewal) bool {
 // that it is started anew and gets what it has not confirmed.
 func (o Operator) RenewModule(m *Module, but ...Ref) (told []Ref) {
 	for _, a := range actorsOf(o.sys, m) {
-		if a.covered(m, but) {
-			continue
-		}
-		if a.parent.props.module == nil && a.parent.props.typ == resenderType {
+		switch {
+		case a.covered(m, but):
+		case a.parent.props.module == nil && a.parent.props.typ == resenderType:
 			a.stop(nil, "its code has changed")
 			told = append(told, a.ref())
-		} else if a.renew(renewedByHand, &renewal{}) {
+		case a.renew(renewedByHand, &renewal{}):
 			told = append(told, a.ref())
 		}
 	}

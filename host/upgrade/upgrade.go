@@ -361,22 +361,20 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *
 		return !errors.Is(err, swap.ErrNotNow)
 	}
 	state, tried, err := convert(t, u.image, u.Try)
+	defer u.passed(a, begun, tried)
 	switch {
 	case err != nil:
 		t.Let()
 		u.note(a, Kept, err.Error())
 		t.Log(abi.LogWarn, "upgrade: it keeps its code: "+err.Error())
-		u.passed(a, begun, tried)
 		return t.Waits == 0
 	case trial == nil:
 		t.Let()
 		u.note(a, WouldBe, "")
-		u.passed(a, begun, tried)
 		return true
 	}
 	u.note(a, Upgraded, "") // before it can crash and go back
 	err = t.Switch(u.ctx, u.image, state, trial(a, t, state))
-	u.passed(a, begun, tried)
 	if err != nil {
 		u.note(a, Kept, err.Error())
 		return false
