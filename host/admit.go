@@ -57,13 +57,18 @@ func (g *guest) setImage() {
 	}
 	if image != g.image {
 		g.release()
+		for !sandbox.Use(image) && image != g.module.Image() {
+			image = g.module.Image() // the one before was closed meanwhile
+		}
 		setCode(g, image)
 	}
 }
 
-// setCode has the guest run an image.
+// setCode has the guest run an image, which the caller has taken into use.
 func setCode(g *guest, image *sandbox.Image) {
+	sandbox.Unuse(g.image)
 	d := image.Description()
+	g.pin = pin{}
 	g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)
 }
 

@@ -181,6 +181,9 @@ func (g *guest) End(ctx *Context, end End) {
 	if end.Begun && !g.silent {
 		g.lastTurn(ctx.scr, end)
 	}
+	if end.Last {
+		defer sandbox.Unuse(g.image)
+	}
 	g.forgetStates()
 	g.dropBox()
 	dropTrial(g, "it has been restarted, or has ended")

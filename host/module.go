@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -26,21 +25,12 @@ func NewModule(image *runtime.Image) *Module {
 func (m *Module) Image() *runtime.Image { return m.image.Load() }
 
 // Replace gives the module another image, which must have all the types of the present
-// one and inboxes at least as large. Incarnations that have begun keep theirs.
+// one and inboxes at least as large. Incarnations that have begun keep theirs: runtime.Image.Retire closes it after the last one.
 func (m *Module) Replace(image *runtime.Image) error {
 	for {
 		old := m.image.Load()
-		d := image.Description()
-		for _, t := range old.Description().Types {
-			if !d.Has(t) {
-				return fmt.Errorf("%w: the new image has no actor type %q, it has %s", ErrBadProps, t, strings.Join(d.Types, ", "))
-			}
-		}
-		if sandbox.InboxCap(image) < sandbox.InboxCap(old) {
-			return fmt.Errorf("%w: the new image has an inbox of %d bytes, the old one of %d", ErrBadProps, sandbox.InboxCap(image), sandbox.InboxCap(old))
-		}
-		if sandbox.Large(old) && !sandbox.Large(image) {
-			return fmt.Errorf("%w: the new image takes no messages that are larger than its inbox, the old one does", ErrBadProps)
+		if err := sandbox.Replaces(image, old); err != nil {
+			return fmt.Errorf("%w: %w", ErrBadProps, err)
 		}
 		if m.image.CompareAndSwap(old, image) {
 			return nil

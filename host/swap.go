@@ -134,13 +134,14 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 // exchange has the actor sleep in a state of another image.
 func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot, trial *swap.Trial) {
 	keeps := g.states != nil
+	sandbox.Use(image) // it is open: the upgrade, or the trial, has it
 	g.forgetStates()
 	g.dropBox()
 	g.release()
 	g.forgetSleep()
 	dropTrial(g, "other code has come")
 	setCode(g, image)
-	if g.pin = (pin{}); g.module.Image() != image {
+	if g.module.Image() != image {
 		g.pin = pin{g.module.Image(), image}
 	}
 	g.fallAsleep(state)

@@ -110,7 +110,8 @@ var underWay sync.Map // of *host.System
 
 // Run exchanges the image of a module, and that of its actors. It returns when all of it is done, the probation included; if ctx ends
 // before, it goes no further, and what is exchanged stays so. The module has the new image afterwards, unless the report says that the
-// upgrade was stopped. The caller keeps the old image open until no actor runs it.
+// upgrade was stopped. The caller keeps both images open meanwhile; Image.Retire then closes the one that the module does not have
+// after its last actor.
 func Run(ctx context.Context, sys *host.System, m *host.Module, image *runtime.Image, o Options) (*Report, error) {
 	if _, busy := underWay.LoadOrStore(sys, true); busy {
 		return nil, ErrBusy
@@ -216,6 +217,7 @@ func (u *run) run() (*Report, error) {
 	for _, a := range u.actors() {
 		swap.Settle(context.WithoutCancel(u.ctx), u.sys, a.ref.UID())
 	}
+	u.undoCrashed() // those that have crashed before their trial was over
 	r := u.report(why)
 	r.RolledBack = back
 	return r, u.ctx.Err()
@@ -374,8 +376,11 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *
 		return true
 	}
 	u.note(a, Upgraded, "") // before it can crash and go back
-	err = t.Switch(u.ctx, u.image, state, trial(a, t, state))
-	if err != nil {
+	probing := trial(a, t, state)
+	if err = t.Switch(u.ctx, u.image, state, probing); err != nil {
+		if probing != nil {
+			probing.End(err.Error())
+		}
 		u.note(a, Kept, err.Error())
 		return false
 	}
@@ -419,13 +424,17 @@ func (u *run) undo(ended <-chan struct{}) {
 		case <-ended:
 			over = true
 		}
-		u.mu.Lock()
-		crashed := u.crashed
-		u.crashed = nil
-		u.mu.Unlock()
-		for _, a := range crashed {
-			u.back(a)
-		}
+		u.undoCrashed()
+	}
+}
+
+func (u *run) undoCrashed() {
+	u.mu.Lock()
+	crashed := u.crashed
+	u.crashed = nil
+	u.mu.Unlock()
+	for _, a := range crashed {
+		u.back(a)
 	}
 }
 

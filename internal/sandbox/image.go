@@ -168,6 +168,7 @@ type Image struct {
 	closed    atomic.Bool
 	live      atomic.Int64 // instances
 	refs      atomic.Int64 // one while it is open, one for each instance
+	uses      atomic.Int64 // see Use
 }
 
 // Name is what messages call the image.

@@ -38,6 +38,7 @@ const overhead = 160
 // NewTrial makes a trial that keeps at most most bytes. failed is called, within the actor's run, for a turn that has failed; the
 // actor is held then, and the failure has not happened. It must not block.
 func NewTrial(old *sandbox.Image, state, now *sandbox.Snapshot, most int, failed func(*abi.Failure)) *Trial {
+	sandbox.Use(old) // an actor that is held runs it; until the trial ends
 	return &Trial{Old: old, State: state, New: now, most: most, failed: failed}
 }
 
@@ -81,6 +82,7 @@ func (t *Trial) End(why string) {
 func (t *Trial) end(why string) {
 	if t.over == "" {
 		t.over, t.entries, t.State, t.New = why, nil, nil, nil
+		sandbox.Unuse(t.Old)
 	}
 }
 
