@@ -80,16 +80,19 @@ func (a *actor) renew(why *abi.Failure, n *renewal) bool {
 // that it is started anew and gets what it has not confirmed.
 func (o Operator) RenewModule(m *Module, but ...Ref) (told []Ref) {
 	for _, a := range actorsOf(o.sys, m) {
-		switch {
-		case a.covered(m, but):
-		case a.parent.props.module == nil && a.parent.props.typ == resenderType:
-			a.stop(nil, "its code has changed")
-			told = append(told, a.ref())
-		case a.renew(renewedByHand, &renewal{}):
+		if !a.covered(m, but) && renewCode(a) {
 			told = append(told, a.ref())
 		}
 	}
 	return told
+}
+
+// renewCode has an actor begin anew with the code that its module has now. It is false if it has ended.
+func renewCode(a *actor) bool {
+	if a.parent.props.module == nil && a.parent.props.typ == resenderType {
+		return a.stop(nil, "its code has changed")
+	}
+	return a.renew(renewedByHand, &renewal{})
 }
 
 // actorsOf are the actors of a module that are not ending, sorted by path.

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -148,6 +149,9 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 		x.Counts = &Counts{
 			Timers: a.work.Timers.Len(), Asks: a.work.Asks.Len(), Watches: a.work.Watch.Len(), Watchers: len(a.work.Watch.Watchers()),
 			Stash: a.work.Stash.Len(), Undecided: a.super.Undecided(),
+		}
+		if g, ok := a.behaviour.(*guest); ok && g.image != nil {
+			x.Module, x.Code = g.image.Name(), sandbox.ModuleSum(g.image)
 		}
 	})
 	var above *look.Visit

@@ -19,20 +19,19 @@ import (
 func init() {
 	swap.Take, swap.Members, swap.Settle = take, members, settle
 	swap.Manual = func(system any) bool { return system.(*System).cfg.manual }
+	swap.Renew = func(system any, ref abi.Ref) bool {
+		a := system.(*System).here(ref)
+		return a != nil && a.parent != nil && renewCode(a)
+	}
 }
 
 // visited calls f where the actor's own run would; false if ctx ends before, or the actor has gone.
-func visited(ctx context.Context, a *actor, f func()) (done bool) {
-	l := a.lookAt(func() { f(); done = true })
+func visited(ctx context.Context, a *actor, f func()) bool {
+	l := a.lookAt(f)
 	for a.sys.cfg.manual && !l.IsOver() && a.sys.disp.Step() {
 	}
 	l.Wait(ctx)
-	select {
-	case <-l.Answered():
-	default:
-		l.Gone()
-	}
-	return done
+	return l.Done()
 }
 
 // settle implements swap.Settle.
@@ -51,8 +50,8 @@ func members(ctx context.Context, system, module any) (all []swap.Member) {
 	for _, a := range actorsOf(system.(*System), module.(*Module)) {
 		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ}
 		visited(ctx, a, func() {
-			if g, ok := a.behaviour.(*guest); ok && a.begun.Load() {
-				x.Image = g.image
+			if a.begun.Load() {
+				x.Image = a.behaviour.(*guest).image
 			}
 		})
 		all = append(all, x)
@@ -63,13 +62,10 @@ func members(ctx context.Context, system, module any) (all []swap.Member) {
 // take implements swap.Take.
 func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err error) {
 	a := system.(*System).here(ref)
-	if a == nil {
+	if a == nil || a.props.module == nil {
 		return nil, swap.ErrGone
 	}
-	g, ok := a.behaviour.(*guest)
-	if !ok {
-		return nil, swap.ErrGone
-	}
+	g := a.behaviour.(*guest)
 	var turns, incarnation uint64
 	done := visited(ctx, a, func() {
 		x := g.inst.Load()

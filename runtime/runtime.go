@@ -65,6 +65,7 @@ type (
 	//	Frozen() bool // Frozen reports whether instances start from a frozen image (true), or each runs its own initialisation.
 	//	Info() ImageInfo // Info describes the image.
 	//	Name() string // Name is what messages call the image.
+	//	Retire() // Retire closes the image as soon as no actor runs it, which may be at once.
 	Image = sandbox.Image
 	// ImageConfig says how a module becomes an image. The zero value is fine.
 	//

@@ -152,7 +152,7 @@ func (d *adminDoor) open(sys *host.System, b *bundle.Bundle, t *telemetry) {
 			}
 		}
 	}
-	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir).WithServices(b.Services).WithCrashes(0, d.crashes).WithLatencies(b.Latencies).WithHistory())
+	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir).WithServices(b.Services).WithCodes(func() []observe.Code { return codesOf(b) }).WithCrashes(0, d.crashes).WithLatencies(b.Latencies).WithHistory())
 	d.crashes = nil // the observer closes it
 	if d.off || d.err != nil {
 		return
@@ -167,6 +167,14 @@ func (d *adminDoor) open(sys *host.System, b *bundle.Bundle, t *telemetry) {
 		return
 	}
 	d.server, d.err = admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithKeys(keysOf(b)))
+}
+
+// codesOf is which code the actors of a bundle run.
+func codesOf(b *bundle.Bundle) (all []observe.Code) {
+	for _, c := range b.Codes() {
+		all = append(all, observe.Code(c))
+	}
+	return all
 }
 
 // tell prints what was opened, or why not.

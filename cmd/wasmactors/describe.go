@@ -49,6 +49,9 @@ func describe(b *strings.Builder, d observe.Detail) {
 	fmt.Fprintf(b, "%s  %s\n", d.Path, aboutActor(d.Actor))
 	line("ref", "%s", d.Ref)
 	line("lifetime", "%s, incarnation %d, %d restarts", d.Lifetime, d.Incarnation, d.Restarts)
+	if d.Code != "" {
+		line("code", "%s, module %s", d.Code, d.Module)
+	}
 	line("mailbox", "%d messages, %d bytes; limits %s and %s", d.Mailbox, d.MailboxBytes, bounded(int64(d.Limits.Mailbox)), bounded(d.Limits.MailboxBytes))
 	line("fuel", "%d used; limit of a turn %s", d.Fuel, bounded(int64(d.Limits.Fuel)))
 	line("held", "%d bytes; limit %s", d.Held, bounded(d.Limits.Held))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -41,9 +42,9 @@ func psCommand(env *environment) *cli.Command {
 				return nil
 			}
 			w := tabwriter.NewWriter(env.stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "PID\tBUNDLE\tSTATE\tUP\tACTORS\tCRASHES\tADDRESS")
+			fmt.Fprintln(w, "PID\tBUNDLE\tSTATE\tUP\tACTORS\tCRASHES\tADDRESS\tCODE")
 			for _, r := range list {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\n", r.PID, r.Bundle, psState(r), upSince(r.Started), r.Actors, r.Crashes, orDash(r.Address))
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", r.PID, r.Bundle, psState(r), upSince(r.Started), r.Actors, r.Crashes, orDash(r.Address), orDash(psCodes(r.Codes)))
 			}
 			if err := w.Flush(); err != nil {
 				return &outputError{err}
@@ -51,6 +52,20 @@ func psCommand(env *environment) *cli.Command {
 			return nil
 		},
 	}
+}
+
+// psCodes says which code the actors run: a module and the beginning of its hash. Code that was replaced comes with the number
+// of actors that still run it.
+func psCodes(codes []endpoint.RunningCode) string {
+	var all []string
+	for _, c := range codes {
+		text := c.Module + "@" + c.Hash[:min(12, len(c.Hash))]
+		if !c.Present {
+			text += fmt.Sprintf(" (%d left)", c.Actors)
+		}
+		all = append(all, oneLine(text))
+	}
+	return strings.Join(all, ", ")
 }
 
 // psState describes the state of a bundle in a word or two.

@@ -122,19 +122,23 @@ func (c *Change) Discard() {
 // Replace makes the bundle the changed one. No system may run from it; [Bundle.Start] then
 // starts one.
 func (c *Change) Replace() {
+	before := c.b.loaded
 	c.replace()
-	c.b.forgetOld()
+	c.retire(before)
 }
 
 func (c *Change) replace() {
-	b := c.b
-	for name, l := range b.loaded {
+	c.b.take(c.Manifest, c.loaded)
+	c.b.modules = modulesOf(c.loaded)
+}
+
+// retire closes the images of before that were replaced, each after its last actor.
+func (c *Change) retire(before map[string]*loaded) {
+	for name, l := range before {
 		if c.loaded[name] != l {
-			b.old = append(b.old, l.image)
+			c.b.codes.retire(name, l)
 		}
 	}
-	b.take(c.Manifest, c.loaded)
-	b.modules = modulesOf(c.loaded)
 }
 
 // Restart ends the running system within grace, and starts the changed bundle in a new one, as [Bundle.Start] does.
@@ -147,15 +151,15 @@ func (c *Change) Restart(grace time.Duration, change func(host.Config) host.Conf
 		defer cancel()
 		_ = b.system.Close(ctx) // actors that do not stop are killed
 	}
-	manifest, images, old := b.Manifest, b.loaded, b.old
+	manifest, images := b.Manifest, b.loaded
 	c.replace()
 	sys, err := b.Start(change, watch)
 	if err == nil {
-		b.forgetOld()
+		c.retire(images)
 		return sys, nil
 	}
 	b.take(manifest, images)
-	b.modules, b.old = modulesOf(images), old
+	b.modules = modulesOf(images)
 	c.Discard()
 	sys, again := b.Start(change, watch)
 	if again != nil {
@@ -170,13 +174,8 @@ func (c *Change) Restart(grace time.Duration, change func(host.Config) host.Conf
 // children have changed. Others of the top level stop, start, or are replaced. ctx bounds the
 // wait for those that stop.
 func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChange) {
-	b := c.b
-	b.forgetOld() // images of the change before: no actor uses them any more
-	for name, l := range b.loaded {
-		if c.loaded[name] != l {
-			b.old = append(b.old, l.image)
-		}
-	}
+	b, before := c.b, c.b.loaded
+	defer c.retire(before)
 	codes := map[string]bool{}
 	for _, m := range c.Modules {
 		codes[m.Name] = true
@@ -282,6 +281,7 @@ func (c *Change) stopFirst(ctx context.Context, sys *host.System, steps []step) 
 // take gives the bundle another manifest and its modules.
 func (b *Bundle) take(m *Manifest, l map[string]*loaded) {
 	b.Manifest, b.loaded = m, l
+	b.codes.set(l)
 	b.Images, b.Builds = map[string]*runtime.Image{}, map[string]*buildResult{}
 	for name, x := range l {
 		b.Images[name] = x.image
@@ -289,14 +289,6 @@ func (b *Bundle) take(m *Manifest, l map[string]*loaded) {
 			b.Builds[name] = x.built
 		}
 	}
-}
-
-// forgetOld closes the images that were replaced.
-func (b *Bundle) forgetOld() {
-	for _, image := range b.old {
-		_ = image.Close()
-	}
-	b.old = nil
 }
 
 func modulesOf(l map[string]*loaded) map[string]*host.Module {

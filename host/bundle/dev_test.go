@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/filewatch"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // bench is a Dev on a bundle of .wasm files that the test changes.
@@ -394,7 +395,7 @@ func TestChangesGiveBackImages(t *testing.T) {
 			}
 			continue
 		}
-		old := b.old
+		old := b.Images["m"]
 		wg.Go(func() {
 			if ref, err := sys.Lookup("/user/a"); err == nil {
 				_, _ = sys.Ask(ctx, ref, 5)
@@ -406,8 +407,16 @@ func TestChangesGiveBackImages(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		if len(b.old) != 1 || len(old) > 1 {
-			t.Errorf("%d images wait to be given back", len(b.old))
+		for end := time.Now().Add(time.Minute); len(b.Codes()) > 1; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the old image is not given back: %+v", b.Codes())
+			}
+		}
+		if c := b.Codes()[0]; !c.Present || c.Actors != 1 || c.Module != "m" || c.Hash != b.Hash("m") {
+			t.Errorf("%+v", c)
+		}
+		if _, err := sandbox.Get(old); !errors.Is(err, sandbox.ErrClosed) {
+			t.Error("the old image is open:", err)
 		}
 		if n := fmt.Sprint(b.Hash("m")); n != hashOf(slices.Concat(wasmOf(t, "echo"), bytes.Repeat([]byte{0, 2, 1, 'x'}, i+1))) {
 			t.Errorf("the hash is %s", n)

@@ -101,7 +101,7 @@ type Bundle struct {
 	loadOnly    bool
 	loaded      map[string]*loaded
 	modules     map[string]*host.Module
-	old         []*runtime.Image // replaced by the last change
+	codes       codes
 	log         *slog.Logger
 	traces      trace.TracerProvider
 	adjustProps func(*Actor, host.Props) host.Props // nil: as the manifest says

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"encoding/hex"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -28,6 +29,9 @@ func (o *Observer) Actor(path string) (Detail, error) {
 		HeldParts: Held(x.Parts), Limits: limitsOf(x.Limits),
 		Capabilities: Capabilities{Send: x.Capabilities.Send, Spawn: x.Capabilities.Spawn, Stop: x.Capabilities.Stop},
 		Lifetime:     x.Lifetime.String(), Supervisor: x.Parent.Path(), LastFailure: o.failure(&x),
+	}
+	if x.Module != "" {
+		d.Module, d.Code = x.Module, hex.EncodeToString(x.Code[:])
 	}
 	if c := x.Counts; c != nil {
 		d.Counts = &Counts{Timers: c.Timers, Asks: c.Asks, Watches: c.Watches, Watchers: c.Watchers, Stash: c.Stash, Replies: x.Replies}

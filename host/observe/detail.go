@@ -20,6 +20,8 @@ type Detail struct {
 	Strategy     *Strategy    `json:"strategy,omitempty"` // of its supervisor
 	Record       *Record      `json:"record,omitempty"`
 	LastFailure  *Failure     `json:"last_failure,omitempty"`
+	Module       string       `json:"module,omitempty"` // of a guest
+	Code         string       `json:"code,omitempty"`   // SHA-256 of the module that it runs, in hexadecimal; an upgrade may leave an actor with another one than its module has
 	Counts       *Counts      `json:"counts,omitempty"`
 }
 

@@ -67,6 +67,15 @@ type System struct {
 	Workers    int   `json:"workers"` // turns that run at a time
 
 	Types []Type `json:"types"` // by name
+	Codes []Code `json:"codes"` // of modules, by name, the oldest one first; empty where the observer was not told of them
+}
+
+// Code is a version of a module that actors run, or start with.
+type Code struct {
+	Module  string `json:"module"`
+	Hash    string `json:"hash"`    // SHA-256 of the WebAssembly, in hexadecimal
+	Actors  int    `json:"actors"`  // that run it
+	Present bool   `json:"present"` // actors that start now run it
 }
 
 // Outage is the time in which a service does not serve.

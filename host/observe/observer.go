@@ -22,6 +22,7 @@ type Options struct {
 	sharing     time.Duration
 	started     time.Time
 	services    func() []*service.Running // nil: none
+	codes       func() []Code             // nil: none
 	crashes     int
 	folder      *CrashFolder
 	latencies   func() []Latency
@@ -42,6 +43,9 @@ func (o Options) WithCrashes(n int, on *CrashFolder) Options { o.crashes, o.fold
 // WithSharing sets for how long all callers share the same walk over the actors; 0 is
 // DefaultSharing; below 0 every caller gets a walk of its own.
 func (o Options) WithSharing(d time.Duration) Options { o.sharing = d; return o }
+
+// WithCodes makes the observer tell which code the actors run. f is called by any goroutine.
+func (o Options) WithCodes(f func() []Code) Options { o.codes = f; return o }
 
 // WithServices makes the observer tell which of the services are down.
 func (o Options) WithServices(f func() []*service.Running) Options { o.services = f; return o }

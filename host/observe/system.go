@@ -15,7 +15,10 @@ func (o *Observer) System() System {
 	s := System{
 		Version: Version, Name: o.sys.Name(), Bundle: o.o.bundle, Dir: o.o.dir, PID: os.Getpid(), Started: o.o.started.UTC(), Ready: true,
 		Crashes: t.Crashes, Restarts: t.Restarts, DeadLetters: t.DeadLetters, DeadReasons: t.DeadReasons, Held: t.Held, HeldLimit: t.HeldLimit, ActorLimit: t.ActorLimit,
-		Goroutines: runtime.NumGoroutine(), Workers: t.Workers, States: map[State]int{}, Types: []Type{},
+		Goroutines: runtime.NumGoroutine(), Workers: t.Workers, States: map[State]int{}, Types: []Type{}, Codes: []Code{},
+	}
+	if o.o.codes != nil {
+		s.Codes = append(s.Codes, o.o.codes()...)
 	}
 	types := map[string]*Type{}
 	of := func(name string) *Type {

@@ -19,6 +19,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,12 +50,34 @@ type Options struct {
 	Keep int64
 	// Ways are those of an actor, in order; nil: see Default.
 	Ways func(path, typ string) []Way
-	// Wait passes the probation; nil waits in real time.
+	// Tell is called with what is under way, by one goroutine at a time; it must not block for long. nil: nobody is told.
+	Tell func(Step)
+	// Wait passes the probation; nil waits in real time. ctx ends before d if there are too many crashes.
 	Wait func(ctx context.Context, d time.Duration)
 }
 
 // mostKept bounds the inputs of one actor that are kept for going back, in bytes.
 const mostKept = 256 << 10
+
+// Step is how far an upgrade is.
+type Step struct {
+	Stage   Stage         `json:"stage"`
+	Done    int           `json:"done"` // actors
+	Of      int           `json:"of"`
+	Crashes int           `json:"crashes"`
+	Lasts   time.Duration `json:"lasts_ns,omitempty"` // probation
+}
+
+// Stage is a part of an upgrade.
+type Stage string
+
+// The stages, in their order.
+const (
+	First    Stage = "canary"    // the part of the actors that goes first
+	Rest     Stage = "all"       // all others
+	Probing  Stage = "probation" // the new code is watched
+	GoesBack Stage = "back"      // all actors go back
+)
 
 // Report says what an upgrade has come to.
 type Report struct {
@@ -66,7 +89,9 @@ type Report struct {
 	RolledBack bool   `json:"rolled_back,omitempty"`
 	Crashes    int    `json:"crashes"` // of the new code
 	// Pauses of actors whose code was exchanged, or tried: how long each has handled no message.
-	P50, P99, Max time.Duration
+	P50 time.Duration `json:"p50_ns"`
+	P99 time.Duration `json:"p99_ns"`
+	Max time.Duration `json:"max_ns"`
 }
 
 // Type sums up the actors of a type.
@@ -75,7 +100,9 @@ type Type struct {
 	Way    Way    `json:"way"`
 	Actors int    `json:"actors"`
 	Failed int    `json:"failed"`
-	Time   int64  `json:"time"` // ns, together
+	Time   int64  `json:"time_ns"` // together
+
+	Did map[string]int `json:"did"` // how many of them: see the constants
 }
 
 // Actor is what has become of one.
@@ -86,7 +113,7 @@ type Actor struct {
 	Did    string        `json:"did"` // see the constants
 	Why    string        `json:"why,omitempty"`
 	Tried  int           `json:"tried,omitempty"` // inputs
-	Pause  time.Duration `json:"pause,omitempty"`
+	Pause  time.Duration `json:"pause_ns,omitempty"`
 	Differ *Difference   `json:"differ,omitempty"`
 
 	ref host.Ref
@@ -109,7 +136,7 @@ var ErrBusy = errors.New("upgrade: another one is under way in this system")
 var underWay sync.Map // of *host.System
 
 // Run exchanges the image of a module, and that of its actors. It returns when all of it is done, the probation included; if ctx ends
-// before, it goes no further, and what is exchanged stays so. The module has the new image afterwards, unless the report says that the
+// before, it goes no further: actors that can go back do, and the others stay with the code that they have. The module has the new image afterwards, unless the report says that the
 // upgrade was stopped. The caller keeps both images open meanwhile; Image.Retire then closes the one that the module does not have
 // after its last actor.
 func Run(ctx context.Context, sys *host.System, m *host.Module, image *runtime.Image, o Options) (*Report, error) {
@@ -125,6 +152,8 @@ func Run(ctx context.Context, sys *host.System, m *host.Module, image *runtime.I
 	}
 	u := &run{Options: o, ctx: ctx, sys: sys, m: m, old: m.Image(), image: image, news: make(chan struct{}, 1), by: map[abi.Ref]*Actor{}}
 	u.defaults()
+	u.calm, u.alarmed = context.WithCancel(ctx)
+	defer u.alarmed()
 	return u.run()
 }
 
@@ -142,6 +171,9 @@ type run struct {
 	crashed []*Actor
 	kept    int64
 	crashes int
+
+	calm    context.Context // ends with too many crashes
+	alarmed context.CancelFunc
 }
 
 // note writes down what has become of an actor.
@@ -174,6 +206,9 @@ func (u *run) defaults() {
 	if u.Keep == 0 {
 		u.Keep = 256 << 20
 	}
+	if u.Tell == nil {
+		u.Tell = func(Step) {}
+	}
 	if u.Wait == nil {
 		u.Wait = func(ctx context.Context, d time.Duration) {
 			select {
@@ -202,15 +237,13 @@ func (u *run) run() (*Report, error) {
 	why := u.rollOut(todo)
 	if why == "" {
 		if why = u.last(); why == "" {
-			for _, a := range restarts {
-				u.restart(a)
-			}
+			u.restart(restarts)
 			why = u.probation()
 		}
 	}
 	close(ended)
 	undoing.Wait()
-	back := why != "" && u.ctx.Err() == nil
+	back := why != "" && (u.Probation > 0 || u.Canary > 0) // else nothing is kept for going back
 	if back {
 		u.goBack()
 	}
@@ -227,6 +260,7 @@ func (u *run) run() (*Report, error) {
 func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	begins := map[string]bool{} // paths of those that are restarted
 	for _, x := range all {
 		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil {
 			continue // it begins, or has begun, with the image of its module
@@ -237,14 +271,31 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 		switch u.by[x.Ref.UID()] = a; {
 		case err != nil:
 			a.Did, a.Why = Kept, err.Error()
+		case below(x.Path, begins):
+			a.Way, a.Why = Restart, "an actor above it is restarted"
+			begins[x.Path] = true
+			restarts = append(restarts, a)
 		case a.Way == Restart:
-			a.Why = lacks(x.Type, x.Image, u.image)
+			if a.Why = lacks(x.Type, x.Image, u.image); a.Why == "" {
+				a.Why = "the manifest says so"
+			}
+			begins[x.Path] = true
 			restarts = append(restarts, a)
 		default:
 			todo = append(todo, a)
 		}
 	}
 	return todo, restarts
+}
+
+// below reports whether an actor above a path is among those.
+func below(path string, those map[string]bool) bool {
+	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path, '/') {
+		if path = path[:i]; those[path] {
+			return true
+		}
+	}
+	return false
 }
 
 // rollOut exchanges the code of actors, a part of them first. It says why it was stopped.
@@ -258,7 +309,7 @@ func (u *run) rollOut(todo []*Actor) string {
 				rest = append(rest, a)
 			}
 		}
-		if why := u.batches(first); why != "" {
+		if why := u.batches(First, first); why != "" {
 			return why
 		}
 		if why := u.probation(); why != "" {
@@ -266,12 +317,15 @@ func (u *run) rollOut(todo []*Actor) string {
 		}
 		todo = rest
 	}
-	return u.batches(todo)
+	return u.batches(Rest, todo)
 }
 
-func (u *run) batches(todo []*Actor) string {
+func (u *run) batches(stage Stage, todo []*Actor) string {
+	done := 0
 	for batch := range slices.Chunk(todo, u.Batch) {
 		u.each(batch, func(a *Actor) { u.exchange(a) })
+		done += len(batch)
+		u.tell(stage, done, len(todo))
 		if why := u.tooMany(); why != "" {
 			return why
 		}
@@ -289,21 +343,31 @@ func (u *run) last() string {
 		if len(todo)+len(restarts) == 0 {
 			break
 		}
-		if why := u.batches(todo); why != "" {
+		if why := u.batches(Rest, todo); why != "" {
 			return why
 		}
-		for _, a := range restarts {
-			u.restart(a)
-		}
+		u.restart(restarts)
 	}
 	return ""
 }
 
 func (u *run) probation() string {
 	if u.Probation > 0 {
-		u.Wait(u.ctx, u.Probation)
+		u.tell(Probing, 0, 0)
+		u.Wait(u.calm, u.Probation)
 	}
 	return u.tooMany()
+}
+
+func (u *run) tell(stage Stage, done, of int) {
+	s := Step{Stage: stage, Done: done, Of: of}
+	if stage == Probing {
+		s.Lasts = u.Probation
+	}
+	u.mu.Lock()
+	s.Crashes = u.crashes
+	u.mu.Unlock()
+	u.Tell(s)
 }
 
 // tooMany says why the upgrade is to stop.
@@ -408,6 +472,9 @@ func (u *run) trial(a *Actor, t *swap.Taken, state *sandbox.Snapshot) *swap.Tria
 		u.mu.Lock()
 		u.crashes++
 		u.crashed = append(u.crashed, a)
+		if u.crashes > u.MaxFailures {
+			u.alarmed()
+		}
 		u.mu.Unlock()
 		select {
 		case u.news <- struct{}{}:
@@ -495,6 +562,7 @@ func (u *run) goBack() {
 			return
 		}
 	}
+	u.tell(GoesBack, 0, 0)
 	for _, a := range u.actors() {
 		if a.Did == Upgraded {
 			u.back(a)
@@ -502,12 +570,17 @@ func (u *run) goBack() {
 	}
 }
 
-func (u *run) restart(a *Actor) {
-	if err := u.sys.Operate().Restart(a.ref); err != nil {
-		u.note(a, Kept, err.Error())
-		return
+// restart has actors begin anew, with the module's code. What is below one of them restarts, or ends, with it.
+func (u *run) restart(all []*Actor) {
+	begins := map[string]bool{}
+	for _, a := range all {
+		if covered := below(a.Path, begins); !covered && !swap.Renew(u.sys, a.ref.UID()) {
+			u.note(a, Kept, swap.ErrGone.Error())
+			continue
+		}
+		begins[a.Path] = true
+		u.note(a, Restarted, a.Why)
 	}
-	u.note(a, Restarted, a.Why)
 }
 
 func (u *run) report(why string) *Report {
@@ -521,10 +594,11 @@ func (u *run) report(why string) *Report {
 		r.Actors = append(r.Actors, *a)
 		x := sums[a.Type]
 		if x == nil {
-			x = &Type{Type: a.Type, Way: a.Way}
+			x = &Type{Type: a.Type, Way: a.Way, Did: map[string]int{}}
 			sums[a.Type] = x
 		}
 		x.Actors++
+		x.Did[a.Did]++
 		x.Time += int64(a.Pause)
 		if a.Did == Kept || a.Did == Paused || a.Did == WentBack {
 			x.Failed++

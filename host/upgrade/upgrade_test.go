@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -10,31 +11,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/internal/guesttest"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // images are the old code and the new.
 var images = sync.OnceValues(func() (all [2]*runtime.Image, err error) {
-	code, err := guesttest.Build(filepath.Join("testdata", "tally"))
-	if err != nil {
-		return all, err
-	}
-	engine, err := runtime.New(context.Background(), runtime.NewConfig())
-	if err != nil {
-		return all, err
-	}
 	for i := range all {
-		cfg := runtime.ImageConfig{Name: fmt.Sprint("tally", i+1), Env: []string{fmt.Sprint("VERSION=", i+1)}}
-		if all[i], err = engine.Load(context.Background(), code, cfg); err != nil {
+		if all[i], err = version(i + 1); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
 })
+
+// version loads the guest as version n.
+func version(n int) (*runtime.Image, error) {
+	code, err := guesttest.Build(filepath.Join("testdata", "tally"))
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.Load(context.Background(), code, runtime.ImageConfig{Name: fmt.Sprint("tally", n), Env: []string{fmt.Sprint("VERSION=", n)}})
+}
+
+var engine = sync.OnceValues(func() (*runtime.Engine, error) { return runtime.New(context.Background(), runtime.NewConfig()) })
 
 // world is a manual system whose actors run the old code.
 type world struct {
@@ -295,5 +305,84 @@ func TestWaitsForAnswers(t *testing.T) {
 	}
 	if got := w.get(g); !strings.HasPrefix(got, "2 2 ") {
 		t.Error(got)
+	}
+}
+
+// Replaced code is there until its last actor has ended or moved on, asleep or not, and as long as one can go back to it. Then it is closed.
+func TestCodeInUseIsKept(t *testing.T) {
+	w := newWorld(t)
+	old := must(version(1))(t)
+	w.module = host.NewModule(old)
+	stays, goes, back := w.start("stays", "tally"), w.start("goes", "tally"), w.start("back", "tally")
+	w.tell(stays, "a", "mode save panic")
+	w.tell(goes, "a")
+	w.tell(back, "a")
+	w.run()
+	r := w.upgrade(upgrade.Options{Probation: time.Minute, MaxFailures: 1, Patience: time.Nanosecond, Wait: func(context.Context, time.Duration) {
+		if n := sandbox.Users(old); n != 3 {
+			t.Errorf("%d use the old code: one runs it, and two can go back to it", n)
+		}
+		old.Retire()
+		w.tell(back, "crash2")
+		w.run()
+	}})
+	for path, did := range map[string]string{"/stays": upgrade.Kept, "/goes": upgrade.Upgraded, "/back": upgrade.WentBack} {
+		if a := of(w, r, path); a.Did != did {
+			t.Errorf("%+v", a)
+		}
+	}
+	if n := sandbox.Users(old); n != 2 {
+		t.Errorf("%d use the old code", n)
+	}
+	for ref, want := range map[host.Ref]string{stays: "1 1 ", goes: "2 1 ", back: "1 2 "} {
+		if got := w.get(ref); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", ref, got)
+		}
+	}
+	code := func(of host.Ref) string {
+		i := must(w.View().Inspect(context.Background(), of))(t)
+		return i.Module
+	}
+	if code(stays) != "tally1" || code(goes) != "tally2" {
+		t.Error("what they run is", code(stays), code(goes))
+	}
+	if err := w.Operate().Restart(stays); err != nil { // with the code of the module
+		t.Fatal(err)
+	}
+	w.run()
+	if got := w.get(stays); got != "2 0 0" || sandbox.Users(old) != 1 {
+		t.Error(got, sandbox.Users(old))
+	}
+	w.Stop(back)
+	w.run()
+	if x, err := sandbox.Get(old); !errors.Is(err, sandbox.ErrClosed) {
+		t.Error("it is open:", err)
+		x.Put()
+	}
+	if got := w.get(goes); !strings.HasPrefix(got, "2 1 ") {
+		t.Error(got)
+	}
+}
+
+// A crash after the last look at the crashes is undone as any other: nobody stays held.
+func TestCrashesAtTheVeryEnd(t *testing.T) {
+	w := newWorld(t)
+	g := w.start("g", "tally")
+	w.tell(g, "a")
+	w.run()
+	settle := swap.Settle
+	defer func() { swap.Settle = settle }()
+	swap.Settle = func(ctx context.Context, system any, of abi.Ref) {
+		w.tell(g, "crash2", "b")
+		w.run()
+		settle(ctx, system, of)
+	}
+	r := w.upgrade(upgrade.Options{Probation: time.Minute, MaxFailures: 5, Wait: func(context.Context, time.Duration) {}})
+	if r.Crashes != 1 {
+		t.Fatal("the test has not met the moment:", r)
+	}
+	w.run()
+	if got := w.get(g); !strings.HasPrefix(got, "1 3 ") {
+		t.Errorf("%s; %+v", got, of(w, r, "/g"))
 	}
 }

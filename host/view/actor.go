@@ -151,6 +151,10 @@ type Inspection struct {
 	Lifetime     supervision.Lifetime
 	Replies      int // handles of Context.Later not used yet
 
+	// Module is the name of a guest's image, and Code the SHA-256 of the module that its present incarnation runs. They are missing
+	// if Counts are.
+	Module string
+	Code   [32]byte
 	// Counts are what only the actor itself knows; nil if it is in the middle of a turn.
 	Counts *Counts
 	// Strategy is how its supervisor supervises it; the zero value for /user and /system.

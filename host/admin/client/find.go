@@ -65,6 +65,9 @@ func ask(ctx context.Context, p endpoint.Place) *endpoint.Running {
 	}
 	r.Address, r.Bundle, r.Dir, r.Ready, r.Started = about.Address, sys.Name, sys.Dir, sys.Ready, sys.Started.Format(time.RFC3339)
 	r.Actors, r.Crashes, r.Suspended = sys.Actors, sys.Crashes, sys.States[observe.Suspended]
+	for _, c := range sys.Codes {
+		r.Codes = append(r.Codes, endpoint.RunningCode(c))
+	}
 	return r
 }
 

@@ -141,17 +141,26 @@ func parse(name string) (Place, bool) {
 
 // Running is a bundle that runs and can be reached, as the command line lists it.
 type Running struct {
-	PID       int    `json:"pid"`
-	Bundle    string `json:"bundle"`
-	Dir       string `json:"dir,omitempty"` // of its manifest
-	Socket    string `json:"socket"`
-	Address   string `json:"address,omitempty"` // on TCP
-	Ready     bool   `json:"ready"`
-	Started   string `json:"started"` // RFC 3339
-	Actors    int    `json:"actors"`
-	Crashes   uint64 `json:"crashes"`
-	Suspended int    `json:"suspended"`
-	Error     string `json:"error,omitempty"` // why it did not say more
+	PID       int           `json:"pid"`
+	Bundle    string        `json:"bundle"`
+	Dir       string        `json:"dir,omitempty"` // of its manifest
+	Socket    string        `json:"socket"`
+	Address   string        `json:"address,omitempty"` // on TCP
+	Ready     bool          `json:"ready"`
+	Started   string        `json:"started"` // RFC 3339
+	Actors    int           `json:"actors"`
+	Crashes   uint64        `json:"crashes"`
+	Suspended int           `json:"suspended"`
+	Codes     []RunningCode `json:"codes,omitempty"`
+	Error     string        `json:"error,omitempty"` // why it did not say more
+}
+
+// RunningCode is a version of a module that actors of a bundle run, or start with.
+type RunningCode struct {
+	Module  string `json:"module"`
+	Hash    string `json:"hash"` // SHA-256, in hexadecimal
+	Actors  int    `json:"actors"`
+	Present bool   `json:"present"` // actors that start now run it
 }
 
 // Matches reports whether which is the name of a bundle or the number of its process. Of a

@@ -66,5 +66,9 @@ var Members func(ctx context.Context, system, module any) []Member
 // Settle ends the trial of an actor. Package host sets it.
 var Settle func(ctx context.Context, system any, of abi.Ref)
 
+// Renew restarts an actor with the code that its module has now; false: there is no such actor. The child of a resender ends, so
+// that another one takes its place. Package host sets it.
+var Renew func(system any, of abi.Ref) bool
+
 // Manual reports whether a system runs only while somebody calls it. Package host sets it.
 var Manual func(system any) bool

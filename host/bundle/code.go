@@ -1,0 +1,79 @@
+package bundle
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// CodeUse is a version of a module's code: the one that actors start with, or one that some still run.
+type CodeUse struct {
+	Module  string
+	Hash    string // see [Bundle.Hash]
+	Actors  int    // that run it
+	Present bool   // actors that start now run it
+}
+
+// codes are the images of a bundle: those of its modules, and those that were replaced and have actors still.
+type codes struct {
+	mu      sync.Mutex
+	present []code // sorted by module
+	old     []code // from the oldest one
+}
+
+type code struct {
+	module, hash string
+	image        *runtime.Image
+}
+
+// set says which images the modules have.
+func (c *codes) set(all map[string]*loaded) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.present = c.present[:0]
+	for name, l := range all {
+		c.present = append(c.present, code{name, l.hash, l.image})
+	}
+	slices.SortFunc(c.present, func(a, b code) int { return cmp.Compare(a.module, b.module) })
+}
+
+// retire closes an image as soon as no actor runs it.
+func (c *codes) retire(module string, l *loaded) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget()
+	if l.image.Retire(); sandbox.Users(l.image) > 0 {
+		c.old = append(c.old, code{module, l.hash, l.image})
+	}
+}
+
+// forget drops the images that were closed.
+func (c *codes) forget() {
+	c.old = slices.DeleteFunc(c.old, func(x code) bool { return sandbox.Users(x.image) == 0 })
+}
+
+// Codes are the versions of the modules' code that actors run or start with, by module, and for each from the oldest one. It is safe
+// for concurrent use.
+func (b *Bundle) Codes() (all []CodeUse) {
+	c := &b.codes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget()
+	for _, x := range c.present {
+		for _, old := range c.old {
+			if old.module == x.module {
+				all = append(all, CodeUse{x.module, old.hash, sandbox.Users(old.image), false})
+			}
+		}
+		all = append(all, CodeUse{x.module, x.hash, sandbox.Users(x.image), true})
+	}
+	for _, old := range c.old {
+		if !slices.ContainsFunc(c.present, func(x code) bool { return x.module == old.module }) {
+			all = append(all, CodeUse{old.module, old.hash, sandbox.Users(old.image), false})
+		}
+	}
+	return all
+}
