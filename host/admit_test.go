@@ -200,8 +200,8 @@ func TestNoStartIsLostOnWorkers(t *testing.T) {
 // Where more long turns are in progress than may be, the oldest are ended. For a start that is no failure: it begins
 // again in a while, so a machine that is busy loses nobody.
 func TestLongStartsBeginAgain(t *testing.T) {
-	const many = 200
-	guest := puppet(t, rec(byte(abi.KindStart), flagSpin, nil))
+	const many = 60
+	guest := puppet(t, rec(byte(abi.KindStart), flagLong, nil))
 	s := must(New(func() Config {
 		c := NewConfig("test").WithWorkers(2).WithGuardian(otherwise(supervision.Stop))
 		c.longTurns = 2

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -243,7 +244,7 @@ const (
 func (g *guest) tryAgain(what string, err error, m sysmail.Msg) {
 	a := g.actor
 	if g.waited == 0 {
-		g.memoryRefused(what, err)
+		g.memoryRefused(what, fmt.Errorf("%w; it waits and is tried again", err))
 	}
 	after := min(instanceRetry<<g.waited, mostRetry)
 	if after < mostRetry {

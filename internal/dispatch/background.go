@@ -184,7 +184,7 @@ func first(l *linked.List[*seat]) *seat {
 func (d *Dispatcher) grantToken() {
 	s := d.back.next(!d.closing.Load()) // at the end only runs under way go on
 	if s != nil && s.worker == nil {
-		if d.mayDetach() {
+		if d.mayDetach(patience) == free {
 			d.grantTask(s)
 			return
 		}
@@ -223,6 +223,7 @@ func runHeavy(w *Worker) {
 	w.d.mu.Lock()
 	w.takes()
 	w.detached = true
+	w.had.Store(0)
 	w.d.age(w, t)
 	w.d.mu.Unlock()
 	w.d.letOthers() // see await
@@ -263,19 +264,36 @@ func (d *Dispatcher) unage(w *Worker) {
 	w.seat = nil
 }
 
-// mayDetach reports whether one more run may be under way without a lane. At the
-// bound it tells the one that has computed longest to end: that one has had the most,
+// room says whether one more run may be under way without a lane.
+type room uint8
+
+const (
+	free  room = iota
+	young      // no: all that are under way have computed for less than they are left
+	deaf       // no: as many as may be have been told to end, and have not
+	full       // no, and who asks has computed longest
+)
+
+// patience is how many slices a run may compute before it is told to end for others. Where thousands of actors
+// start at once, all of their first turns can be under way, and each needs a few slices.
+const patience = 10
+
+// mayDetach says whether there is room for one more run. At the bound the one that has
+// computed longest is told to end, if it has had the least number of slices: that one has had the most,
 // and whoever needs a little longer than a slice still gets through.
 // d.mu is held.
-func (d *Dispatcher) mayDetach() bool {
+func (d *Dispatcher) mayDetach(least int64) room {
 	if d.detached-d.doomed < d.maxDetached {
-		return true
+		return free
 	}
 	oldest := d.back.aged.First()
 	if oldest == nil || d.doomed >= max(1, d.maxDetached/8) {
-		return false // nobody to tell, or they do not listen
+		return deaf // nobody to tell, or they do not listen
 	}
 	w := oldest.Of
+	if w.had.Load() < least {
+		return young
+	}
 	s := w.seat
 	d.unage(w)
 	d.doomed++
@@ -283,5 +301,5 @@ func (d *Dispatcher) mayDetach() bool {
 	if s.place.Listed() {
 		d.grantRun(s) // beyond the tokens: it needs little
 	}
-	return true
+	return free
 }

@@ -11,7 +11,9 @@ package dispatch
 //
 // Yield may take long to return, but always returns once the runs before it have
 // had their slice. False means that the run should end as soon as it can: more runs
-// are under way than may be (Config.MaxDetached), and this one has computed longest.
+// are under way than may be (Config.MaxDetached), and this one has computed longest,
+// for ten slices at least. While nobody has computed so long, a run beyond the bound
+// keeps its lane.
 // It must be called on the goroutine of w's Run.
 func (w *Worker) Yield() (goOn bool) {
 	d := w.d
@@ -19,10 +21,16 @@ func (w *Worker) Yield() (goOn bool) {
 		return true
 	}
 	w.spent += slice
+	w.had.Store((w.spent - w.began) / slice)
 	w.task.long()
-	if w.lane != nil && !d.detachAged(w) {
-		d.letOthers()
-		return true
+	if w.lane != nil {
+		switch d.detachAged(w) {
+		case full:
+			return false
+		case young, deaf:
+			d.letOthers()
+			return true
+		}
 	}
 	if w.token {
 		d.passToken(w)
@@ -46,7 +54,7 @@ func (w *Worker) Block() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if w.lane != nil {
-		d.detach(w)
+		d.detach(w, 0)
 		return
 	}
 	d.unage(w)
@@ -57,20 +65,27 @@ func (w *Worker) Block() {
 
 // detachAged is detach for a run that computes on: from now on it counts among those, before
 // any that is detached later.
-func (d *Dispatcher) detachAged(w *Worker) bool {
+func (d *Dispatcher) detachAged(w *Worker) room {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.detach(w) {
-		return false
+	r := d.detach(w, patience)
+	switch {
+	case r == free:
+		d.age(w, w.task)
+	case r == young && w.had.Load() >= patience:
+		return full // w itself has computed longest
 	}
-	d.age(w, w.task)
-	return true
+	return r
 }
 
-// detach gives w's lane to another goroutine; false means that w keeps it. d.mu is held.
-func (d *Dispatcher) detach(w *Worker) bool {
-	if d.closing.Load() || !d.mayDetach() {
-		return false
+// detach gives w's lane to another goroutine if there is room for one more run, see mayDetach.
+// d.mu is held.
+func (d *Dispatcher) detach(w *Worker, least int64) room {
+	if d.closing.Load() {
+		return deaf
+	}
+	if r := d.mayDetach(least); r != free {
+		return r
 	}
 	d.detached++
 	w.detached = true
@@ -79,7 +94,7 @@ func (d *Dispatcher) detach(w *Worker) bool {
 	w.lane = nil
 	l.lookOut()
 	d.start(l)
-	return true
+	return free
 }
 
 // endDetached is the end of a run that has used Yield or Block, or of any run on

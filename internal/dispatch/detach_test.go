@@ -96,13 +96,18 @@ func TestMaxDetached(t *testing.T) {
 	var stop atomic.Bool
 	ended := make(chan int, 2*bound)
 	var all [2 * bound]*task
+	var had [2 * bound]atomic.Int32
 	for i := range all {
 		all[i] = newTask(func(w *dispatch.Worker) bool {
 			for !stop.Load() && w.Yield() {
+				had[i].Add(1)
 			}
 			ended <- i
 			return false
 		})
+		if i >= bound {
+			eventually(t, "the longest run to have had its ten slices", func() bool { return had[i-bound].Load() > dispatch.Patience })
+		}
 		d.Schedule(&all[i].Task, nil)
 		eventually(t, "the run to be detached", func() bool {
 			s := d.Stats()
@@ -119,6 +124,72 @@ func TestMaxDetached(t *testing.T) {
 	}
 	stop.Store(true)
 	eventually(t, "all runs to end", func() bool { return d.Stats().Detached == 0 })
+}
+
+// TestYoungRunsAreNotEnded: where more runs are under way than may be, none is ended that has computed
+// less than ten slices; runs beyond the bound keep their lane until then.
+func TestYoungRunsAreNotEnded(t *testing.T) {
+	const bound, runs = 3, 200
+	d := dispatch.New(dispatch.Config{Workers: 2, MaxDetached: bound}.Unwatched())
+	defer closeNow(t, d)
+	var ended, most atomic.Int32
+	var done sync.WaitGroup
+	done.Add(runs)
+	for range runs {
+		brief := newTask(func(w *dispatch.Worker) bool {
+			defer done.Done()
+			for range dispatch.Patience - 1 {
+				if !w.Yield() {
+					ended.Add(1)
+					return false
+				}
+				most.Store(max(most.Load(), int32(d.Stats().Detached)))
+			}
+			return false
+		})
+		d.Schedule(&brief.Task, nil)
+	}
+	all := make(chan bool)
+	go func() { done.Wait(); close(all) }()
+	await(t, all, "all brief runs")
+	if n := ended.Load(); n > 0 {
+		t.Errorf("%d of %d runs were told to end within %d slices", n, runs, dispatch.Patience)
+	}
+	if n := most.Load(); n > bound {
+		t.Errorf("%d runs were detached, more than %d", n, bound)
+	}
+}
+
+// TestTheNewcomerEnds: a run beyond the bound that has computed longest itself is told to end, and no younger one.
+func TestTheNewcomerEnds(t *testing.T) {
+	d := dispatch.New(dispatch.Config{Workers: 1, MaxDetached: 1}.Unwatched())
+	defer closeNow(t, d)
+	release, young := make(chan bool), make(chan bool, 1)
+	first := newTask(func(w *dispatch.Worker) bool {
+		w.Yield() // detached, with one slice
+		<-release
+		young <- w.Yield()
+		return false
+	})
+	d.Schedule(&first.Task, nil)
+	eventually(t, "the run to be detached", func() bool { return d.Stats().Detached == 1 })
+	slices := make(chan int, 1)
+	second := newTask(func(w *dispatch.Worker) bool {
+		n := 1
+		for w.Yield() {
+			n++
+		}
+		slices <- n
+		return false
+	})
+	d.Schedule(&second.Task, nil)
+	if n := await(t, slices, "the newcomer to be told"); n != dispatch.Patience {
+		t.Errorf("the newcomer was told to end after %d slices, want %d", n, dispatch.Patience)
+	}
+	close(release)
+	if !await(t, young, "the first run") {
+		t.Error("the run that had one slice was told to end")
+	}
 }
 
 // TestMaxDetachedDeaf: runs that do not listen keep their lanes in the end, and the

@@ -11,3 +11,6 @@ func (c Config) Unwatched() Config {
 
 // Look has the monitor look once.
 func (d *Dispatcher) Look() { d.look() }
+
+// Patience is patience.
+const Patience = patience

@@ -28,6 +28,7 @@ type Worker struct {
 	detached  bool   // counted in d.detached
 	token     bool   // counted in d.tokens
 	doomed    atomic.Bool
+	had       atomic.Int64  // slices of the present run, as of its last Yield
 	wakeup    chan struct{} // one signal, sent by who takes w off a list
 	job       func(*Worker) // what a spare does when it is woken without a lane
 	heavy     *Task         // which one, if that is runHeavy
