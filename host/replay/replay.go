@@ -94,19 +94,14 @@ func Run(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o Option
 		return nil, fmt.Errorf("it cannot be repeated: %s", f.Inexact)
 	}
 	r := &run{file: f, report: &Report{}}
-	image, err := r.load(ctx, engine, o)
+	done, err := r.open(ctx, engine, o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = image.Close() }() // it never fails
-	x, err := sandbox.Get(image)
-	if err != nil {
-		return nil, err
-	}
-	defer x.Put()
-	stop := context.AfterFunc(ctx, func() { x.Kill("the replay was ended") })
+	defer done()
+	stop := context.AfterFunc(ctx, func() { r.x.Kill("the replay was ended") })
 	defer stop()
-	r.ctx, r.x = ctx, x
+	r.ctx = ctx
 	err = r.all()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the replay was ended: %w", context.Cause(ctx))
@@ -115,6 +110,24 @@ func Run(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o Option
 		return nil, err
 	}
 	return r.report, nil
+}
+
+// open loads the module and gets an instance, which done gives back.
+func (r *run) open(ctx context.Context, engine *runtime.Engine, o Options) (done func(), err error) {
+	image, err := r.load(ctx, engine, o)
+	if err != nil {
+		return nil, err
+	}
+	x, err := sandbox.Get(image)
+	if err != nil {
+		_ = image.Close() // it never fails
+		return nil, err
+	}
+	r.x = x
+	return func() {
+		x.Put()
+		_ = image.Close()
+	}, nil
 }
 
 func (r *run) load(ctx context.Context, engine *runtime.Engine, o Options) (*runtime.Image, error) {
@@ -172,9 +185,12 @@ type run struct {
 	key    abi.RefKey
 	ahead  uint64 // number of the next child
 
-	in   sandbox.Entry
-	res  sandbox.Result
-	cmds []abi.Command
+	spawned uint64 // children of earlier incarnations
+
+	in    sandbox.Entry
+	res   sandbox.Result
+	steps func(*sandbox.Entry, *sandbox.Result) // instead of Run; nil: none
+	cmds  []abi.Command
 }
 
 // Self implements turn.Speaker.
@@ -192,7 +208,8 @@ func (r *run) NextChild() abi.Ref {
 	return ref
 }
 
-func (r *run) all() error {
+// begin brings the actor to its state before the first entry.
+func (r *run) begin() error {
 	f := r.file
 	begin, _ := f.Begin()
 	var start abi.Start
@@ -204,7 +221,7 @@ func (r *run) all() error {
 	if err != nil {
 		return fmt.Errorf("the start of the actor cannot be read: %w", err)
 	}
-	r.self, r.key, r.ahead = start.Self, start.RefKey, f.Spawned
+	r.self, r.key, r.ahead, r.spawned = start.Self, start.RefKey, f.Spawned, start.Spawned
 	r.in = sandbox.Entry{TurnFuel: f.Fuel, MemoryLimit: f.Memory, OutboxLimit: f.Outbox, Seed: f.Seed, Killable: true}
 	lower(&r.in.OutboxLimit, mostOutbox)
 	switch {
@@ -223,9 +240,18 @@ func (r *run) all() error {
 			return err
 		}
 	}
+	return nil
+}
+
+func (r *run) all() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	f := r.file
 	goesOn := true
 	if r.other && !f.FromStart {
-		r.ahead = start.Spawned
+		begin, _ := f.Begin()
+		r.ahead = r.spawned
 		r.report.Note = fmt.Sprintf("the snapshot of turn %d is of the module that has failed: the other one was started, and got what the actor was sent since that turn", f.Exact)
 		goesOn = r.entry(&begin, false)
 	}
@@ -266,7 +292,11 @@ func (r *run) entry(e *blackbox.Entry, last bool) bool {
 		r.differs(e.First, -1, -1, "a message does not fit the guest's inbox")
 		return false
 	}
-	r.x.Run(in, &r.res)
+	if r.steps != nil {
+		r.steps(in, &r.res)
+	} else {
+		r.x.Run(in, &r.res)
+	}
 	done, f := r.read(e, last)
 	if r.ctx.Err() != nil {
 		return false

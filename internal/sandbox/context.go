@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/binary"
 	"math/rand/v2"
 	"time"
@@ -17,6 +18,17 @@ func (*turnContext) Deadline() (deadline time.Time, ok bool) { return }
 func (*turnContext) Done() <-chan struct{}                   { return nil }
 func (*turnContext) Err() error                              { return nil }
 func (*turnContext) Value(any) any                           { return nil }
+
+// instanceKey is the key of the instance in other contexts of calls.
+type instanceKey struct{}
+
+// instanceOf is the instance that a call with this context has entered.
+func instanceOf(ctx context.Context) *Instance {
+	if c, ok := ctx.(*turnContext); ok {
+		return c.x
+	}
+	return ctx.Value(instanceKey{}).(*Instance)
+}
 
 // WASIHost makes it a wasi.Carrier.
 func (c *turnContext) WASIHost() wasi.Host { return c }

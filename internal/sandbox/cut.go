@@ -31,6 +31,11 @@ type Cut struct {
 	// Kind and Reason are the failure's.
 	Kind   abi.FailureKind
 	Reason string
+
+	// stop is that of a Run that stops on its way, see Steps: it is called at each check of the meter instead of ending the
+	// turn, moves the cut to where the Run stops next, and ends the turn at within, the cut that is to be repeated.
+	stop   func(left int64)
+	within *Cut
 }
 
 // Cut is where the last Run, or the work after it, was ended from outside; nil if
@@ -43,9 +48,16 @@ func (c *Cut) budget() uint64 { return max(c.At, 1) - 1 }
 
 func (c *Cut) abort() *abort { return &abort{kind: c.Kind, reason: c.Reason} }
 
-// cutNow is the cut that is to be repeated in the phase that runs, or nil.
-func (x *Instance) cutNow() *Cut {
-	if c := x.in.Cut; c != nil && c.Stage == StageTurn && c.Phase == uint64(x.phase) {
+// cutNow is the cut that is to be repeated in the phase that runs, or nil. left is the guest's fuel.
+func (x *Instance) cutNow(left int64) *Cut {
+	c := x.in.Cut
+	if c == nil {
+		return nil
+	}
+	if c.stop != nil {
+		c.stop(left)
+	}
+	if c.Stage == StageTurn && c.Phase == uint64(x.phase) {
 		return c
 	}
 	return nil
@@ -66,7 +78,11 @@ func (g guestMemory) Reallocate(size uint64) []byte {
 	}
 	x.growths++
 	limit := x.memoryLimit()
-	if c := in.Cut; c != nil && c.Stage == StageGrowth && c.At == uint64(x.growths) {
+	c := in.Cut
+	if c != nil && c.stop != nil {
+		c = c.within
+	}
+	if c != nil && c.Stage == StageGrowth && c.At == uint64(x.growths) {
 		x.cut = c
 		panic(c.abort())
 	}

@@ -68,7 +68,7 @@ func export(ctx context.Context, r wazero.Runtime, module string, funcs []hostFu
 	for _, f := range funcs {
 		call := f.call
 		b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
-			call(ctx.(*turnContext).x, stack)
+			call(instanceOf(ctx), stack)
 		}), f.params, f.results).Export(f.name)
 	}
 	_, err := b.Instantiate(ctx)

@@ -45,7 +45,7 @@ func (m *meter) prepare(in *Entry, most uint64) {
 	if m.cut != nil {
 		m.cut = nil
 	}
-	m.growths = 0
+	m.growths, m.hosted = 0, false
 }
 
 // grantFirst makes the first grant, of so much at most.
@@ -109,7 +109,7 @@ func (x *Instance) grant(left int64) int64 {
 	if left >= 0 {
 		return left
 	}
-	budget, cut := x.budget, x.cutNow()
+	budget, cut := x.budget, x.cutNow(left)
 	if cut != nil {
 		budget = min(budget, cut.budget())
 	}
@@ -196,7 +196,9 @@ func (x *Instance) charge(fuel uint64) {
 		left -= int64(fuel)
 	}
 	if left < 0 {
+		x.hosted = true
 		left = x.refuel(left)
+		x.hosted = false
 	}
 	x.setHidden(hiddenFuel, uint64(left))
 }

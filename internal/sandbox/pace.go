@@ -40,6 +40,7 @@ type pace struct {
 	rate   float32 // ns a unit, the lower of the last two measurements
 	latest float32 // the last one
 	touches
+	hosted bool   // it is a host function that charges now
 	grain  uint64 // the size of a grant
 	looked int64  // when the present grant began; 0: not known
 	since  int64  // when this Run began, or its first check; 0: not known

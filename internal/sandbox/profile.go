@@ -89,7 +89,7 @@ func (x *Instance) lookForSample(p *Profiler, now int64) {
 		q.ahead -= spent
 	} else {
 		if q.ahead > 0 {
-			q.names = x.callStack(q.names[:0])
+			q.names = x.callStack(q.names[:0], q.addrs[:0])
 			p.Sample(x.in.Log, q.names)
 			clear(q.names)
 		}

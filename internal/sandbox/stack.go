@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"context"
 	"reflect"
 	"strings"
 	"unsafe"
 
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -71,31 +73,41 @@ func stackLayoutOf(t reflect.Type) *stackLayout {
 const mostFrames = abi.MaxFrames + 8
 
 // callStack appends the names of the guest's functions, innermost first. Only host functions
-// may call it, while the guest waits for them.
-func (x *Instance) callStack(names []string) []string {
+// may call it, while the guest waits for them. addrs is scratch.
+func (x *Instance) callStack(names []string, addrs []uintptr) []string {
+	x.eachFrame(addrs, func(f api.FunctionDefinition, _ uintptr) bool {
+		names = append(names, strings.TrimPrefix(f.DebugName(), "."))
+		return len(names) < abi.MaxFrames
+	})
+	return names
+}
+
+// eachFrame calls f with the guest's functions and where they are, innermost first, until it returns false. It reads as many
+// frames as addrs, which is scratch, has room for.
+func (x *Instance) eachFrame(addrs []uintptr, f func(fn api.FunctionDefinition, at uintptr) bool) {
 	object := x.caller()
 	if object == nil {
-		return names
+		return
 	}
 	l := x.image.callers.stacks(x)
 	if l == nil {
-		return names
+		return
 	}
 	at := func(offset uintptr) uintptr { return *(*uintptr)(unsafe.Add(object, offset)) }
 	top, stack := at(l.top), *(*[]byte)(unsafe.Add(object, x.image.callers.layout.stack))
 	if len(stack) == 0 {
-		return names
+		return
 	}
 	low := uintptr(unsafe.Pointer(&stack[0]))
 	if top < low || top > low+uintptr(len(stack)) {
-		return names
+		return
 	}
-	addrs := append(x.sampling.addrs[:0], at(l.ret))
+	addrs = append(addrs[:0], at(l.ret))
 	addrs = unwind(stack[:top-low], low, at(l.sp), at(l.fp), addrs)
 	p := unsafe.Pointer(object)
 	for _, offset := range l.parent {
 		if p = *(*unsafe.Pointer)(unsafe.Add(p, offset)); p == nil {
-			return names
+			return
 		}
 	}
 	iterator := unsafe.Add(object, l.at)
@@ -103,14 +115,27 @@ func (x *Instance) callStack(names []string) []string {
 	*(*int)(unsafe.Add(iterator, l.cursor)) = 0
 	*(*unsafe.Pointer)(unsafe.Add(iterator, l.engine)) = p
 	frames := reflect.NewAt(l.iterator, iterator).Interface().(experimental.StackIterator)
-	for len(names) < abi.MaxFrames && frames.Next() {
-		name := strings.TrimPrefix(frames.Function().Definition().DebugName(), ".")
-		if !strings.HasPrefix(name, rewrite.ImportModule+".") && name != enterName {
-			names = append(names, name)
+	for frames.Next() {
+		fn := frames.Function().Definition()
+		if name := strings.TrimPrefix(fn.DebugName(), "."); strings.HasPrefix(name, rewrite.ImportModule+".") || name == enterName {
+			continue
+		}
+		if !f(fn, uintptr(frames.ProgramCounter())) {
+			break
 		}
 	}
 	*(*[]uintptr)(unsafe.Add(iterator, l.addrs)) = nil
-	return names
+}
+
+// callWith is a function that is always called with the same context.
+type callWith struct {
+	api.Function
+	ctx context.Context
+}
+
+// CallWithStack implements api.Function.
+func (f *callWith) CallWithStack(_ context.Context, stack []uint64) error {
+	return f.Function.CallWithStack(f.ctx, stack)
 }
 
 // caller is the function object that the call under way goes through, nil if it is not known.
@@ -118,6 +143,9 @@ func (x *Instance) caller() unsafe.Pointer {
 	l := x.image.callers.layout
 	if l == nil {
 		return nil // not the compiler
+	}
+	if f, ok := x.own.(*callWith); ok {
+		return objectOf(f.Function)
 	}
 	if x.own != nil {
 		return objectOf(x.own)
