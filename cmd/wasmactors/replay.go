@@ -34,13 +34,17 @@ func replayCommand(env *environment) *cli.Command {
 		Description: "The file is one that run --black-box has written. Neither the bundle nor a service is needed, and nothing that the guest\n" +
 			"asks for is carried out. The module is that of the file, of --module, or of the cache. With another module the same messages\n" +
 			"are given to that: does it handle them, and what does it do differently?\n\n" +
+			stepHelp + "\n\n" +
 			"Exit codes: 0 reproduced, or handled by another module; 3 not; 5 the module is missing; 2 the file or the module is wrong.\n\nExamples:\n\n" +
 			"   wasmactors replay crash-20260101-120000.000000-cart-3f2a9c01.wacrash\n" +
-			"   wasmactors replay crash.wacrash --module fixed.wasm",
+			"   wasmactors replay crash.wacrash --module fixed.wasm\n" +
+			"   wasmactors replay --step crash.wacrash",
 		Flags: append(cacheFlags(),
 			&cli.StringFlag{Name: "module", Usage: "take the module in `FILE`"},
 			&cli.BoolFlag{Name: "interpreter", Usage: "run it in the interpreter instead of compiled"},
-			&cli.StringFlag{Name: "timeout", Usage: "give up after `DURATION` (default: 1m)"},
+			&cli.BoolFlag{Name: "step", Usage: "step through it"},
+			&cli.StringFlag{Name: "script", Usage: "with --step: take the commands from `FILE` (-: standard input)"},
+			&cli.StringFlag{Name: "timeout", Usage: "give up after `DURATION`, with --step each command (default: 1m)"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error { return replayFile(c, env) },
@@ -103,6 +107,12 @@ func replayFile(c *cli.Context, env *environment) error {
 	defer engine.Close(c.Context)
 	if timeout == 0 {
 		timeout = replayTimeout
+	}
+	if c.Bool("step") {
+		return stepThrough(c, env, engine, f, o, timeout)
+	}
+	if c.IsSet("script") {
+		return usage("--script needs --step")
 	}
 	ctx, cancel := context.WithTimeout(c.Context, timeout)
 	defer cancel()

@@ -142,6 +142,22 @@ func (f *File) Entries(call func(*Entry) bool) {
 	}
 }
 
+// Cursor is a place between the entries before the failing one. A copy is another cursor at the same place.
+type Cursor struct{ r reader }
+
+// Cursor is the place before the first entry.
+func (f *File) Cursor() Cursor { return Cursor{reader{b: f.entries}} }
+
+// Next reads the next entry, and moves behind it; false: there is none.
+func (c *Cursor) Next(e *Entry) bool {
+	if c.r.err != nil || c.r.at >= len(c.r.b) {
+		return false
+	}
+	*e = Entry{}
+	c.r.entry(e)
+	return c.r.err == nil
+}
+
 // Failing is the entry with the turn that has failed; false if the file has none.
 func (f *File) Failing() (e Entry, ok bool) {
 	if len(f.failing) == 0 {

@@ -159,6 +159,7 @@ func (r *run) load(ctx context.Context, engine *runtime.Engine, o Options) (*run
 	lower(&cfg.DataLimit, mostTimes*sandbox.DefaultDataLimit)
 	lower(&cfg.InitFuel, mostInitFuel)
 	lower(&cfg.InitDeadline, mostInitDeadline)
+	r.module = wasm
 	src := runtime.Source{Sum: f.Image.Module, Read: func(context.Context) ([]byte, error) {
 		if wasm == nil {
 			return nil, fmt.Errorf("%w: SHA-256 %x", ErrModule, f.Image.Module)
@@ -180,7 +181,8 @@ type run struct {
 	file   *blackbox.File
 	report *Report
 	x      *sandbox.Instance
-	other  bool // another module
+	module []byte // nil: it is in the cache
+	other  bool   // another module
 	self   abi.Ref
 	key    abi.RefKey
 	ahead  uint64 // number of the next child

@@ -28,7 +28,7 @@ func (in *instrumenter) names() {
 	}
 	data, _ := in.src.FindCustom("name")
 	seen := map[uint32]bool{in.refuel: true, in.exceeded: true, in.nextFunc: true, in.enterFunc: true}
-	for f, name := range functionNames(data) {
+	for f, name := range FunctionNames(data) {
 		if int(f) < len(in.index) && !seen[in.index[f]] {
 			seen[in.index[f]] = true
 			entries = append(entries, entry{in.index[f], name})
@@ -44,8 +44,8 @@ func (in *instrumenter) names() {
 	in.out.Customs = []wasm.Custom{{Name: "name", Data: section}}
 }
 
-// functionNames reads the function subsection of a name section.
-func functionNames(b []byte) map[uint32][]byte {
+// FunctionNames reads the function subsection of a name section.
+func FunctionNames(b []byte) map[uint32][]byte {
 	names := map[uint32][]byte{}
 	for len(b) > 0 {
 		id := b[0]

@@ -17,6 +17,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasi"
 )
 
+// mostDepth is how many calls Steps.Innermost counts at most.
+const mostDepth = 2000
+
 // Position is a place in a Run, as in [Cut]: what its phase has spent. Places where a Run can stop are those where fuel is
 // charged: at the entries of functions, at the heads of loops, and in host functions.
 type Position struct{ Phase, Fuel uint64 }
@@ -36,6 +39,8 @@ type Steps struct {
 	left   int64 // of the fuel, at the stop
 	back   *Checkpoint
 	ending string // why the Run is to end; empty: it is not
+
+	addrs [mostDepth]uintptr // scratch
 }
 
 // RunSteps is Run, but stops at the first place that is not before to. There it calls stop, on the same goroutine, which says
@@ -316,4 +321,23 @@ func (o *output) clone() output {
 	c.staging, c.stdout, c.stderr = bytes.Clone(o.staging), bytes.Clone(o.stdout), bytes.Clone(o.stderr)
 	c.diagnostics.trace, c.diagnostics.last = slices.Clone(o.diagnostics.trace), slices.Clone(o.diagnostics.last)
 	return c
+}
+
+// Innermost is the innermost call, the place in it, and how many calls are under way; -1 if that is not known.
+func (s *Steps) Innermost() (function int, place uintptr, depth int) {
+	imported := len(s.x.image.compiled.ImportedFunctions())
+	function = -1
+	s.x.eachFrame(s.addrs[:0], func(f api.FunctionDefinition, at uintptr) bool {
+		if depth++; depth == 1 {
+			function, place = int(f.Index())-imported, at
+		}
+		return true
+	})
+	return function, place, depth
+}
+
+// Written is what the turns of the present Run have flushed, and the ring that the rest is in.
+func Written(x *Instance) (flushed, ring []byte) {
+	c := &x.control
+	return x.staging, x.memory.Bytes()[c.Outbox : c.Outbox+c.OutboxCap]
 }

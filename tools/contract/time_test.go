@@ -43,6 +43,7 @@ var machine = map[string]string{
 	"host/cluster/boot_other.go":               "the default of Config.Since",
 	"host/cluster/node.go":                     "the default of Config.Clock",
 	"host/config.go":                           "the defaults, in place of which Config takes others",
+	"host/debug/debugger.go":                   "how far apart checkpoints are, so that going back is quick for a person; no place depends on it",
 	"host/durable.go":                          "how long the end of a process may wait for durable actors; a manual system runs within",
 	"host/durable/checkpoint.go":               "by a caller's context, and how long turns may take to come to rest, which run in the machine's time",
 	"host/durable/store.go":                    "the secret and the salts of a store, which outlive every run; the default of Options.Clock",
