@@ -87,120 +87,149 @@ func sockets(args []string) error {
 	}
 	defer remove()
 	for range *rounds {
-		var base *echoed
-		for i, s := range echoServers {
-			if i > 0 && !match.MatchString(s.name) {
-				continue
-			}
-			e, err := measureEcho(dir, s.name, *conns, *size, *idle, *long)
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			if base == nil {
-				base = e
-			}
-			e.Rate, e.Memory, e.EachTo = e.PerSec/base.PerSec, e.Resident/base.Resident, e.Each/base.Each
-			b, err := json.Marshal(e)
-			if err != nil {
-				return err
-			}
-			fmt.Println(string(b))
+		if err := echoRound(dir, match, *conns, *size, *idle, *long); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// measureEcho runs a server.
-func measureEcho(dir, name string, conns, size, idle int, long time.Duration) (*echoed, error) {
+// slice is how long a server has the machine before it is the next one's turn: what else runs there then slows all of them alike.
+const slice = 250 * time.Millisecond
+
+// echoRound measures the servers beside each other, in turns.
+func echoRound(dir string, match *regexp.Regexp, conns, size, idle int, long time.Duration) (err error) {
+	var all []*echoServer
+	defer func() {
+		for _, s := range all {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	for i, s := range echoServers {
+		if i > 0 && !match.MatchString(s.name) {
+			continue
+		}
+		x, err := startEcho(dir, s.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		all = append(all, x)
+		if err := x.dial(conns); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if _, err := x.talk(size, min(long/4, time.Second)); err != nil { // so that all is warm
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	for _, s := range all {
+		if s.before, _, err = s.look(); err != nil {
+			return err
+		}
+	}
+	turns := max(1, int(long/slice))
+	for range turns {
+		for _, s := range all {
+			took, err := s.talk(size, long/time.Duration(turns))
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			s.took = append(s.took, took...)
+		}
+	}
+	var base *echoed
+	for _, s := range all {
+		e, err := s.measured(conns, size, idle, long)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if base == nil {
+			base = e
+		}
+		e.Rate, e.Memory, e.EachTo = e.PerSec/base.PerSec, e.Resident/base.Resident, e.Each/base.Each
+		b, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(b))
+	}
+	return nil
+}
+
+// echoServer is a server in a process of its own, and its clients.
+type echoServer struct {
+	name    string
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	lines   *bufio.Reader
+	address string
+	conns   []net.Conn
+	before  time.Duration // of the processor, before it is measured
+	took    []time.Duration
+}
+
+func startEcho(dir, name string) (*echoServer, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(exe, "echo", name)
-	cmd.Env = append(os.Environ(), guestsVariable+"="+dir)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	s := &echoServer{name: name, cmd: exec.Command(exe, "echo", name)}
+	s.cmd.Env = append(os.Environ(), guestsVariable+"="+dir)
+	s.cmd.Stderr = os.Stderr
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	s.lines = bufio.NewReader(out)
+	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+	if s.address, err = s.lines.ReadString('\n'); err != nil {
+		return nil, errors.Join(err, s.close())
 	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	lines := bufio.NewReader(out)
-	address, err := lines.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	address = strings.TrimSpace(address)
-	look := func() (cpu time.Duration, resident int64, err error) {
-		if _, err = fmt.Fprintln(in); err == nil {
-			_, err = fmt.Fscan(lines, &cpu, &resident)
-		}
-		return
-	}
-	if _, err := converseAll(address, conns, size, min(long/4, time.Second)); err != nil { // so that all is warm
-		return nil, err
-	}
-	before, _, err := look()
-	if err != nil {
-		return nil, err
-	}
-	took, err := converseAll(address, conns, size, long)
-	if err != nil {
-		return nil, err
-	}
-	after, without, err := look()
-	if err != nil {
-		return nil, err
-	}
-	many := make([]net.Conn, idle)
-	defer func() {
-		for _, c := range many {
-			if c != nil {
-				_ = c.(*net.TCPConn).SetLinger(0) // no port waits
-				_ = c.Close()
-			}
-		}
-	}()
-	for i := range many {
-		if many[i], err = net.Dial("tcp", address); err != nil {
-			return nil, err
-		}
-		if err := say(many[i], []byte("once"), make([]byte, 4)); err != nil { // each has been used
-			return nil, err
-		}
-	}
-	_, with, err := look()
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(took)
-	at := func(q float64) float64 { return float64(took[int(q*float64(len(took)-1))].Nanoseconds()) / 1e3 }
-	return &echoed{
-		Bench: "sockets", Who: name, Conns: conns, Bytes: size, PerSec: float64(len(took)) / long.Seconds(), P50: at(0.5), P99: at(0.99),
-		CPU: float64((after - before).Nanoseconds()) / 1e3 / float64(len(took)), Idle: idle, Resident: float64(with) / 1e6, Each: float64(with-without) / 1e3 / float64(max(idle, 1)),
-	}, nil
+	s.address = strings.TrimSpace(s.address)
+	return s, nil
 }
 
-// converseAll has connections that each send a message and wait until it has come back, for a time.
-func converseAll(address string, conns, size int, long time.Duration) ([]time.Duration, error) {
+// close ends the server, and waits for it.
+func (s *echoServer) close() error {
+	for _, c := range s.conns {
+		_ = c.Close()
+	}
+	_ = s.in.Close()
+	return s.cmd.Wait()
+}
+
+// look is what the server has used.
+func (s *echoServer) look() (cpu time.Duration, resident int64, err error) {
+	if _, err = fmt.Fprintln(s.in); err == nil {
+		_, err = fmt.Fscan(s.lines, &cpu, &resident)
+	}
+	return
+}
+
+func (s *echoServer) dial(n int) error {
+	for range n {
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			return err
+		}
+		s.conns = append(s.conns, c)
+	}
+	return nil
+}
+
+// talk has the clients each send a message and wait until it has come back, for a time.
+func (s *echoServer) talk(size int, long time.Duration) ([]time.Duration, error) {
 	var mu sync.Mutex
 	var all []time.Duration
 	var failed error
 	var wait sync.WaitGroup
 	end := time.Now().Add(long)
-	for i := range conns {
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			return nil, err
-		}
+	for i, c := range s.conns {
 		wait.Go(func() {
-			defer c.Close()
 			message, back := bytes.Repeat([]byte{byte(i)}, size), make([]byte, size)
 			var took []time.Duration
 			var err error
@@ -220,6 +249,41 @@ func converseAll(address string, conns, size int, long time.Duration) ([]time.Du
 		failed = errors.Join(failed, errors.New("nothing came back"))
 	}
 	return all, failed
+}
+
+// measured is what the server has achieved, once it has been asked for what many clients cost that say nothing.
+func (s *echoServer) measured(conns, size, idle int, long time.Duration) (*echoed, error) {
+	after, without, err := s.look()
+	if err != nil {
+		return nil, err
+	}
+	many := make([]net.Conn, idle)
+	defer func() {
+		for _, c := range many {
+			if c != nil {
+				_ = c.(*net.TCPConn).SetLinger(0) // no port waits
+				_ = c.Close()
+			}
+		}
+	}()
+	for i := range many {
+		if many[i], err = net.Dial("tcp", s.address); err != nil {
+			return nil, err
+		}
+		if err := say(many[i], []byte("once"), make([]byte, 4)); err != nil { // each has been used
+			return nil, err
+		}
+	}
+	_, with, err := s.look()
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(s.took)
+	at := func(q float64) float64 { return float64(s.took[int(q*float64(len(s.took)-1))].Nanoseconds()) / 1e3 }
+	return &echoed{
+		Bench: "sockets", Who: s.name, Conns: conns, Bytes: size, PerSec: float64(len(s.took)) / long.Seconds(), P50: at(0.5), P99: at(0.99),
+		CPU: float64((after - s.before).Nanoseconds()) / 1e3 / float64(len(s.took)), Idle: idle, Resident: float64(with) / 1e6, Each: float64(with-without) / 1e3 / float64(max(idle, 1)),
+	}, nil
 }
 
 func say(c net.Conn, message, back []byte) error {

@@ -170,7 +170,9 @@ func Delay[T any](src Source[T], d time.Duration, n int) Source[T] {
 			}
 			switch {
 			case q.n > 0:
-				p.After(0, q.ring[q.at].at.Sub(p.Now()))
+				if left := q.ring[q.at].at.Sub(p.Now()); left > 0 { // else it waits for demand
+					p.After(0, left)
+				}
 			case p.Ended():
 				p.Complete()
 			}
