@@ -319,7 +319,14 @@ func TestN02_BoundsToTheElement(t *testing.T) {
 		t.Error(got)
 	}
 	// A credit has one or two numbers.
-	peer.says(1, opTake, 7, func(w *abi.Writer) { w.Array(2); w.Array(3); w.Uint(1); w.Uint(1); w.Uint(1); w.Text("x") })
+	peer.says(1, opTake, 7, func(w *abi.Writer) {
+		w.Array(2)
+		w.Array(3)
+		w.Uint(1)
+		w.Uint(1)
+		w.Uint(1)
+		w.Text("x")
+	})
 	peer.hears("")
 }
 
