@@ -1,20 +1,13 @@
 package tcp
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"sync/atomic"
-	"time"
-
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
-	"github.com/wasmactors/wasmactors/host/service/internal/endpoint"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -48,36 +41,6 @@ func (p *provider) Figures() []service.Figure {
 		{Name: "received_bytes_total", Value: float64(c.received.Load())},
 		{Name: "sent_bytes_total", Value: float64(c.sent.Load())},
 	}
-}
-
-// traceScope is the instrumentation scope of the spans of connecting.
-const traceScope = "github.com/wasmactors/wasmactors/host/service/tcp"
-
-// span begins the span of connecting, within the trace of the actor that asks; nil: there is none.
-func (p *provider) span(ctx context.Context, to endpoint.Target) (context.Context, trace.Span) {
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		return ctx, nil
-	}
-	attributes := []attribute.KeyValue{attribute.String("network.transport", "tcp"), attribute.String("server.address", printable.Line(to.Host, 256))}
-	if to.Port != 0 {
-		attributes = append(attributes, attribute.Int("server.port", int(to.Port)))
-	} else {
-		attributes[0], attributes[1] = attribute.String("network.transport", "unix"), attribute.String("server.address", printable.Line(to.Unix, 256))
-	}
-	tracer := trace.SpanFromContext(ctx).TracerProvider().Tracer(traceScope)
-	return tracer.Start(ctx, "connect", trace.WithTimestamp(p.env.Clock.Now()), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
-}
-
-// endSpan ends a span, which may be nil.
-func endSpan(s trace.Span, at time.Time, err error) {
-	if s == nil {
-		return
-	}
-	if err != nil {
-		s.SetAttributes(attribute.String("error.type", string(service.CodeOf(err))))
-		s.SetStatus(codes.Error, "")
-	}
-	s.End(trace.WithTimestamp(at))
 }
 
 // opening is the answer to a request for a connection.

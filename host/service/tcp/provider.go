@@ -228,13 +228,16 @@ func (p *provider) connect(ctx context.Context, h *holder, r *service.Request[Gr
 	if err != nil {
 		return nil, err
 	}
-	ctx, span := p.span(ctx, to)
+	ctx, end := endpoint.Span(ctx, p.env.Clock, "connect", "tcp", to)
 	nc, err := p.dial(ctx, h, to, cfg, time.Duration(in.Options.Connect))
-	endSpan(span, p.env.Clock.Now(), err)
+	if err != nil {
+		err = explain(ctx, to.String(), err)
+	}
+	end(err)
 	if err != nil {
 		room.free()
 		p.counts.failed.Add(1)
-		return nil, explain(ctx, to.String(), err)
+		return nil, err
 	}
 	p.counts.dialled.Add(1)
 	c := newConn(p, h, room, in.Options, nc, r.Sender)

@@ -210,7 +210,7 @@ func (p *provider) Serve(ctx context.Context, r *service.Request[Grant]) (any, e
 		if err := r.Decode(&in); err != nil {
 			return nil, err
 		}
-		addrs, err := p.resolve(ctx, h, in.Address)
+		addrs, err := p.resolve(ctx, h, r.Op, in.Address)
 		if err != nil {
 			return nil, err
 		}
@@ -225,12 +225,14 @@ func (p *provider) Serve(ctx context.Context, r *service.Request[Grant]) (any, e
 	return nil, r.Unknown()
 }
 
-// resolve returns the addresses of a host and port that a grant covers.
-func (p *provider) resolve(ctx context.Context, h *holder, address string) ([]netip.AddrPort, error) {
+// resolve returns the addresses of a host and port that a grant covers. What it is for has a span, in which the name is resolved.
+func (p *provider) resolve(ctx context.Context, h *holder, op, address string) (_ []netip.AddrPort, err error) {
 	to, err := h.permits.Connect(address)
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := endpoint.Span(ctx, p.env.Clock, op, "udp", to)
+	defer func() { end(err) }()
 	addrs, err := p.dialer.Addresses(ctx, to.Host, to.Named)
 	if err != nil {
 		var refused *egress.RefusedError
@@ -256,7 +258,7 @@ func (p *provider) send(ctx context.Context, h *holder, address string, data []b
 	if err := tooLarge(data); err != nil {
 		return err
 	}
-	to, err := p.resolve(ctx, h, address)
+	to, err := p.resolve(ctx, h, "send", address)
 	if err != nil {
 		return err
 	}
@@ -319,7 +321,7 @@ func (p *provider) bind(ctx context.Context, h *holder, r *service.Request[Grant
 	var at endpoint.Place
 	var err error
 	if s.connected {
-		to, err = p.resolve(ctx, h, in.Address)
+		to, err = p.resolve(ctx, h, r.Op, in.Address)
 	} else {
 		at, err = h.permits.Listen(in.Address)
 	}

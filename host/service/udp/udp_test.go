@@ -2,8 +2,10 @@ package udp
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +26,9 @@ type world struct {
 	clock *host.VirtualClock
 }
 
-func newWorld(t testing.TB, o Options) *world {
+func newWorld(t testing.TB, o Options) *world { return newWorldWith(t, o, nil) }
+
+func newWorldWith(t testing.TB, o Options, settings *Settings) *world {
 	t.Helper()
 	clock := host.NewVirtualClock(time.Unix(0, 0))
 	sys, err := host.New(host.NewConfig("test").WithClock(clock))
@@ -32,7 +36,7 @@ func newWorld(t testing.TB, o Options) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, sys: sys, clock: clock}
-	if w.svc, err = New(o).Start(sys, nil, nil); err != nil {
+	if w.svc, err = New(o).Start(sys, nil, settings); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -95,6 +99,14 @@ func (p *puppet) ask(to host.Ref, op string, args any) (payload []byte, failed s
 			return m.Payload, ""
 		}
 		others = append(others, m)
+	}
+}
+
+func (p *puppet) tell(to host.Ref, op string, args any) {
+	p.w.t.Helper()
+	p.asks <- func(ctx *host.Context) error { return ctx.Tell(to, []any{op, args}) }
+	if err := p.w.sys.Tell(p.ref, nil); err != nil {
+		p.w.t.Fatal(err)
 	}
 }
 
@@ -254,7 +266,7 @@ func TestDatagramsBeyondTheWindow(t *testing.T) {
 			}
 			seen++
 			for figure("received_dropped_total")+figure("received_datagrams_total") < seen { // one at a time: the kernel drops, too
-				time.Sleep(100 * time.Microsecond)
+				runtime.Gosched()
 			}
 		}
 	}
@@ -363,4 +375,244 @@ func TestUDPEnds(t *testing.T) {
 	if m := q.next(); !strings.Contains(string(m.Payload), "not registered") {
 		t.Fatalf("%q", m.Payload)
 	}
+}
+
+func (w *world) figures() map[string]float64 {
+	all := map[string]float64{}
+	for _, f := range w.svc.Figures() {
+		all[f.Name] = f.Value
+	}
+	return all
+}
+
+// closedFor is the next message, which has to be the last of a socket, and the reason.
+func (p *puppet) closedFor(ref host.Ref) string {
+	p.w.t.Helper()
+	m := p.next()
+	var pair []cbor.RawMessage
+	var body struct {
+		Error string `cbor:"error"`
+	}
+	if err := cbor.Unmarshal(m.Payload, &pair); err != nil || m.Sender.UID() != ref.UID() || len(pair) != 2 || string(pair[0][1:]) != Closed || cbor.Unmarshal(pair[1], &body) != nil {
+		p.w.t.Fatalf("%x from %v: %v", m.Payload, m.Sender, err)
+	}
+	return body.Error
+}
+
+// A socket that is closed tells why, frees its place, of the grant and of all, and obeys no more. One whose actor on this side is
+// stopped ends, too.
+func TestSocketsAreFreed(t *testing.T) {
+	w := newWorldWith(t, Options{}, &Settings{Sockets: 2})
+	g := usual()
+	g.Sockets = 1
+	p, q := w.puppet("p", g), w.puppet("q", usual())
+	for i := range 3 {
+		bound, at := p.open("bind", "127.0.0.1:0", nil)
+		p.fails(w.svc.Ref(), "bind", map[string]any{"address": "127.0.0.1:0"}, "busy: the grant has 1 sockets")
+		if n := w.figures()["sockets_open"]; n != 1 {
+			t.Fatal(n)
+		}
+		reason := ""
+		switch i {
+		case 0:
+			p.must(bound, "close", nil)
+		case 1:
+			w.sys.Stop(bound)
+			reason = "the socket's actor was stopped"
+		case 2:
+			p.tell(bound, "close", nil)
+			p.tell(bound, "close", nil) // twice
+		}
+		if got := p.closedFor(bound); got != reason {
+			t.Fatalf("%q, want %q", got, reason)
+		}
+		again, err := net.ListenUDP("udp", at) // the port is free
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = again.Close()
+	}
+	p.open("bind", "127.0.0.1:0", nil)
+	first, _ := q.open("bind", "127.0.0.1:0", nil)
+	q.fails(w.svc.Ref(), "bind", map[string]any{"address": "127.0.0.1:0"}, "busy: all actors together have 2 sockets")
+	q.must(first, "close", nil)
+	q.closedFor(first)
+	q.open("bind", "127.0.0.1:0", nil)
+}
+
+// What is sent is counted, and so is what cannot be: beyond the outbox, and what the system refuses.
+func TestSentDatagramsAreCounted(t *testing.T) {
+	w := newWorld(t, Options{Listen: func(string) (*net.UDPConn, error) {
+		return net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	}})
+	p := w.puppet("p", Grant{Connect: []string{"127.0.0.1:*"}, Listen: []string{"127.0.0.1:*"}, Outbox: 1000})
+	bound, _ := p.open("bind", "127.0.0.1:0", nil)
+	s := w.only()
+	h := &held{conn: s.nc, pass: make(chan error, 100)}
+	s.mu.Lock()
+	s.nc = h
+	s.mu.Unlock()
+	to := peer(t)
+	args := map[string]any{"to": to.LocalAddr().String(), "data": make([]byte, 436)} // 500 with what it costs
+	p.must(bound, "send", args)
+	p.must(bound, "send", args)
+	p.fails(bound, "send", args, "busy: 1000 bytes wait")
+	if n := w.figures()["sent_dropped_total"]; n != 1 {
+		t.Fatal(n)
+	}
+	h.pass <- nil
+	h.pass <- net.ErrClosed
+	heardBy(t, to)
+	w.until(func(f map[string]float64) bool { return f["sent_datagrams_total"] == 1 && f["sent_dropped_total"] == 2 })
+	w.untilEmpty(s)
+	h.pass <- nil
+	p.must(bound, "send", args) // there is room again, and it goes on
+	heardBy(t, to)
+	w.until(func(f map[string]float64) bool { return f["sent_datagrams_total"] == 2 })
+	// Each limit to the byte.
+	p.fails(bound, "send", map[string]any{"to": to.LocalAddr().String(), "data": make([]byte, 1000-Overhead+1)}, "busy: ")
+	h.pass <- nil
+	p.must(bound, "send", map[string]any{"to": to.LocalAddr().String(), "data": make([]byte, 1000-Overhead)})
+	heardBy(t, to)
+}
+
+// held is a socket that sends only when the test lets it.
+type held struct {
+	conn
+	pass chan error
+}
+
+func (h *held) WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error) {
+	if err := <-h.pass; err != nil {
+		return 0, err
+	}
+	return h.conn.WriteToUDPAddrPort(b, to)
+}
+
+// only is the socket that is open.
+func (w *world) only() *socket {
+	p := w.svc.Provider().(*provider)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.open {
+		return s
+	}
+	w.t.Fatal("no socket is open")
+	return nil
+}
+
+func (w *world) until(f func(map[string]float64) bool) {
+	w.t.Helper()
+	for begun := time.Now(); !f(w.figures()); runtime.Gosched() {
+		if time.Since(begun) > 30*time.Second {
+			w.t.Fatal(w.figures())
+		}
+	}
+}
+
+func (w *world) untilEmpty(s *socket) {
+	w.t.Helper()
+	w.until(func(map[string]float64) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.sending && s.bytes == 0
+	})
+}
+
+// The peers that are answered without a grant are the last 1024 at least, and 2048 at most.
+func TestPeersThatAreAnswered(t *testing.T) {
+	w := newWorld(t, Options{})
+	p := w.puppet("p", Grant{Listen: []string{"127.0.0.1:0"}})
+	bound, _ := p.open("bind", "127.0.0.1:0", nil)
+	s := w.only()
+	from := func(i int) netip.AddrPort {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i >> 8)}), uint16(1000+i))
+	}
+	known := func(i int) bool {
+		_, failed := p.ask(bound, "send", map[string]any{"to": from(i).String(), "data": []byte("x")})
+		return !strings.HasPrefix(failed, "denied: ")
+	}
+	const n = 3000
+	for i := range n {
+		s.take(from(i), nil)
+		p.received()
+		p.must(bound, "more", Overhead)
+	}
+	s.mu.Lock()
+	all := len(s.young) + len(s.old)
+	s.mu.Unlock()
+	if all < heard || all > 2*heard {
+		t.Errorf("%d peers are known", all)
+	}
+	if known(0) || known(n-2*heard-1) || !known(n-heard) || !known(n-1) {
+		t.Error(known(0), known(n-2*heard-1), known(n-heard), known(n-1))
+	}
+}
+
+// When the service closes its sockets end, and that of single datagrams with them; what comes later is refused.
+func TestTheEndClosesSockets(t *testing.T) {
+	w := newWorld(t, Options{})
+	p := w.puppet("p", usual())
+	p.must(w.svc.Ref(), "send", map[string]any{"to": peer(t).LocalAddr().String(), "data": []byte("x")})
+	bound, _ := p.open("bind", "127.0.0.1:0", nil)
+	v := w.svc.Provider().(*provider)
+	v.mu.Lock()
+	var single *socket
+	for _, h := range v.holders {
+		single = h.simple
+	}
+	v.mu.Unlock()
+	if single == nil {
+		t.Fatal("single datagrams have no socket of their own")
+	}
+	if err := v.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.closedFor(bound); got != "the service is closing" {
+		t.Fatal(got)
+	}
+	if _, err := single.nc.Write(nil); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the socket of single datagrams is open: %v", err)
+	}
+	p.fails(w.svc.Ref(), "bind", map[string]any{"address": "127.0.0.1:0"}, "unavailable: ")
+	p.fails(w.svc.Ref(), "send", map[string]any{"to": "127.0.0.1:9", "data": []byte("x")}, "unavailable: ")
+}
+
+// Bounds to the byte.
+func TestBoundsOfDatagrams(t *testing.T) {
+	w := newWorld(t, Options{})
+	p := w.puppet("p", usual())
+	for window, want := range map[int]string{MinWindow: "", MinWindow - 1: "too_large: ", DefaultMost: "", DefaultMost + 1: "too_large: "} {
+		_, failed := p.ask(w.svc.Ref(), "bind", map[string]any{"address": "127.0.0.1:0", "window": window})
+		if !strings.HasPrefix(failed, want) || want == "" && failed != "" {
+			t.Errorf("a window of %d: %q", window, failed)
+		}
+	}
+	w2 := newWorld(t, Options{})
+	q := w2.puppet("q", usual())
+	bound, _ := q.open("bind", "127.0.0.1:0", nil)
+	s := w2.only()
+	from := netip.MustParseAddrPort("192.0.2.1:5")
+	s.take(from, make([]byte, MaxReceived+1)) // too large for an actor
+	s.take(from, make([]byte, MaxReceived))
+	if d := q.received(); len(d.Data) != MaxReceived || d.Dropped != 1 || d.From != from.String() {
+		t.Errorf("%d bytes, %d dropped, from %s", len(d.Data), d.Dropped, d.From)
+	}
+	left := DefaultWindow - MaxReceived - Overhead
+	s.take(from, make([]byte, left-Overhead+1)) // more than the window has left
+	s.take(from, make([]byte, left-Overhead))
+	if d := q.received(); len(d.Data) != left-Overhead || d.Dropped != 1 {
+		t.Errorf("%d bytes, %d dropped", len(d.Data), d.Dropped)
+	}
+	s.take(from, nil)
+	w2.clock.Advance(Patience) // not yet
+	s.take(from, nil)
+	w2.clock.Advance(1)
+	s.take(from, nil)
+	if d := q.received(); d.Dropped != 2 {
+		t.Errorf("%d dropped", d.Dropped)
+	}
+	q.fails(bound, "send", map[string]any{"to": "127.0.0.1:9", "data": make([]byte, MaxSent+1)}, "too_large: ")
+	q.must(bound, "send", map[string]any{"to": "127.0.0.1:9", "data": make([]byte, MaxSent)})
+	q.must(bound, "send", map[string]any{"to": "[::ffff:127.0.0.1]:9", "data": []byte{}}) // the same address in another spelling
 }
