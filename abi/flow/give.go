@@ -161,6 +161,7 @@ func (x *giving[T]) element(v T) {
 	}
 	x.n++
 	x.sent++
+	x.g.moved.Given++
 	x.pull()
 }
 

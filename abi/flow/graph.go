@@ -44,8 +44,15 @@ type Graph struct {
 	at, n   int
 	live    int // links that are open
 	err     error
+	moved   Moved
 	shuffle func(n int) int // chooses the next event, in tests
 }
+
+// Moved are the elements that a graph has given to other actors, and taken from them.
+type Moved struct{ Given, Taken uint64 }
+
+// Moved is what has moved so far.
+func (g *Graph) Moved() Moved { return g.moved }
 
 // runner is something with an event to handle.
 type runner interface{ run() }

@@ -123,6 +123,7 @@ func (x *taking[T]) message(m message) {
 		return
 	}
 	x.received += uint64(m.n)
+	x.g.moved.Taken += uint64(m.n)
 	if m.n > 0 && x.out.wanted() {
 		x.demand()
 	}

@@ -96,17 +96,40 @@ type runner struct {
 	going  bool
 	err    error
 	ended  bool
+	told   rules.Moved // to the counters
 }
 
 // Started implements host.Starter.
 func (r *runner) Started(ctx *host.Context) error {
 	r.ctx = ctx
+	counted.started.Add(1)
+	counted.open.Add(1)
+	returned := false
+	defer func() { r.left(returned) }()
 	r.g = r.stream.Start(r, ctx.Now())
-	return r.run()
+	err := r.run()
+	returned = true
+	return err
+}
+
+// left notes how a turn was left: a runner that has panicked is not told of its end.
+func (r *runner) left(returned bool) {
+	if !returned && !r.ended {
+		r.ended = true
+		counted.end(errStopped)
+	}
 }
 
 // Receive implements host.Actor.
 func (r *runner) Receive(ctx *host.Context, m host.Message) error {
+	returned := false
+	defer func() { r.left(returned) }()
+	err := r.take(ctx, m)
+	returned = true
+	return err
+}
+
+func (r *runner) take(ctx *host.Context, m host.Message) error {
 	r.ctx = ctx
 	var bad error
 	switch m.Kind {
@@ -174,7 +197,9 @@ func (r *runner) run() error {
 	if r.ended {
 		return nil
 	}
-	if r.g.Run(r.ctx.Now(), turnLimit) && !r.going {
+	more := r.g.Run(r.ctx.Now(), turnLimit)
+	r.told = counted.moved(r.told, r.g.Moved())
+	if more && !r.going {
 		r.going = true
 		if err := r.ctx.Tell(r.ctx.Self(), goOn); err != nil {
 			return err
@@ -182,6 +207,7 @@ func (r *runner) run() error {
 	}
 	if over, err := r.g.Over(); over {
 		r.ended, r.err = true, err
+		counted.end(err)
 		if r.over != nil {
 			r.over(err)
 		}
@@ -207,6 +233,8 @@ func (r *runner) run() error {
 func (r *runner) Stopped(ctx *host.Context) {
 	r.ctx = ctx
 	if r.g != nil && !r.ended {
+		r.ended = true
+		counted.end(errStopped)
 		r.g.Close("the actor has stopped")
 	}
 }

@@ -46,6 +46,13 @@ type Options struct {
 	services func() []*service.Running
 	gateway  func() *gateway.Gateway
 	spans    func() Spans
+	figures  []figures
+}
+
+// figures are what something counts for itself.
+type figures struct {
+	of string
+	f  func() []service.Figure
 }
 
 // Spans is what happened to the spans of traces; see tracing.Stats.
@@ -71,6 +78,13 @@ func (o Options) WithGuests(f func() []exposition.Family) Options { o.guests = f
 
 // WithServices shows what services do for actors; see bundle.Bundle.Services.
 func (o Options) WithServices(f func() []*service.Running) Options { o.services = f; return o }
+
+// WithFigures shows what something that is no service counts for itself, under a name of small letters, digits and _; such as the streams
+// of host/flow: WithFigures("flow", flow.Figures).
+func (o Options) WithFigures(of string, f func() []service.Figure) Options {
+	o.figures = append(slices.Clone(o.figures), figures{of, f})
+	return o
+}
 
 // WithGateway shows the requests from outside; see bundle.Bundle.Gateway. f may return nil: there is no gateway.
 func (o Options) WithGateway(f func() *gateway.Gateway) Options { o.gateway = f; return o }
@@ -175,6 +189,9 @@ func (m *Metrics) Families() []exposition.Family {
 	if m.o.services != nil {
 		m.services(c)
 	}
+	for _, x := range m.o.figures {
+		c.figures(x.of, x.f())
+	}
 	if m.o.gateway != nil {
 		if g := m.o.gateway(); g != nil {
 			requests(c, g.Figures())
@@ -261,15 +278,19 @@ func (m *Metrics) services(c *collector) {
 			}
 			c.add(serviceRequests, float64(n.N), s.Name(), n.Op, code)
 		}
-		for _, f := range s.Figures() {
-			if name, grows := strings.CutSuffix(f.Name, "_total"); grows {
-				c.add(serviceFigureTotal, f.Value, s.Name(), name)
-			} else {
-				c.add(serviceFigure, f.Value, s.Name(), name)
-			}
-		}
+		c.figures(s.Name(), s.Figures())
 		for _, x := range s.Times() {
 			c.histogram(serviceSeconds, x.Counts, s.Name(), x.Op)
+		}
+	}
+}
+
+func (c *collector) figures(of string, all []service.Figure) {
+	for _, f := range all {
+		if name, grows := strings.CutSuffix(f.Name, "_total"); grows {
+			c.add(serviceFigureTotal, f.Value, of, name)
+		} else {
+			c.add(serviceFigure, f.Value, of, name)
 		}
 	}
 }

@@ -139,6 +139,9 @@ func everything(t testing.TB) *world {
 	var running []*service.Running
 	var gate *gateway.Gateway
 	w := newWorld(t, metrics.Options{}.WithVersion("1.2").WithServices(func() []*service.Running { return running }).WithGateway(func() *gateway.Gateway { return gate }).WithActors("/user/a", "/user/nobody").WithGuests(counted.Families).
+		WithFigures("flow", func() []service.Figure {
+			return []service.Figure{{Name: "streams_open", Value: 4}, {Name: "streams_started_total", Value: 9}}
+		}).
 		WithSpans(func() metrics.Spans { return metrics.Spans{Recorded: 5, Long: 2, Fast: 1, Traces: 3} }))
 	ref, err := w.SpawnService(guests.Name, counted.Props())
 	if err != nil {
@@ -229,6 +232,8 @@ func TestEverythingIsWellFormed(t *testing.T) {
 		`wasmactors_service_request_seconds_bucket{service="clock",op="now",le="+Inf"}`: "1",
 		`wasmactors_service_figure{service="clock",figure="hands"}`:                     "2",
 		`wasmactors_service_figure_total{service="clock",figure="ticks"}`:               "7",
+		`wasmactors_service_figure{service="flow",figure="streams_open"}`:               "4",
+		`wasmactors_service_figure_total{service="flow",figure="streams_started"}`:      "9",
 		`wasmactors_turns_total{type="shop"}`:                                           "3",
 		`wasmactors_crashes_total{type="shop"}`:                                         "1",
 		`wasmactors_actor_turns_total{path="/user/a",type="shop"}`:                      "3",

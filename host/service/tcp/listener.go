@@ -184,6 +184,7 @@ func (l *listener) accept() {
 				l.p.counts.failed.Add(1)
 				_ = nc.Close()
 				room.free()
+				l.again(1)
 				return
 			}
 			l.take(room, t)
@@ -231,6 +232,17 @@ func (l *listener) took() {
 	defer l.mu.Unlock()
 	if l.limited && l.credit > 0 {
 		l.credit--
+	}
+}
+
+// again adds to the credit: n more are asked for, or one whose handshake has failed was none.
+func (l *listener) again(n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.credit = min(l.credit+min(n, maxCredit), maxCredit)
+	select {
+	case l.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -313,13 +325,7 @@ func (a listenerActor) take(m host.Message) error {
 		switch string(r.TextBytes()) {
 		case "accept":
 			if n := r.Uint(); r.Done() == nil {
-				a.l.mu.Lock()
-				defer a.l.mu.Unlock()
-				a.l.credit = min(a.l.credit+min(n, maxCredit), maxCredit)
-				select {
-				case a.l.wake <- struct{}{}:
-				default:
-				}
+				a.l.again(n)
 				return nil
 			}
 		case "close":

@@ -335,7 +335,9 @@ func TestM06_ReadsByCredit(t *testing.T) {
 			}
 		}()
 		sent := <-stuck
-		p.tell(conn, "state", nil)
+		if _, failed := p.ask(conn, "state", nil); failed != "" {
+			t.Fatal(failed)
+		}
 		came := 0
 		for more := true; more; {
 			select {
