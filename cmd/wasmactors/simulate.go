@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/scenario"
 	"github.com/wasmactors/wasmactors/host/service/all"
@@ -135,6 +137,7 @@ func simulateBundle(c *cli.Context, env *environment) error {
 	if list, err = x.choose(list); err != nil {
 		return err
 	}
+	options.NoRecorder = true // the manifest's is for runs
 	p := newProgress(env.terminal)
 	if !c.Bool("json") {
 		options.Progress = p.say
@@ -239,9 +242,54 @@ func (x *simulating) scenario(ctx context.Context, opened *stages, s *scenario.S
 				return err
 			}
 		}
-		r.failure(s, o, shrunk, file, command, path, x.repeated)
+		crash := ""
+		if small := shrunkOutcome(o, shrunk); small.Violation != nil && (x.shrink || x.fixed != nil) {
+			if crash, err = x.crashFile(ctx, opened, s, small.Plan); err != nil {
+				return err
+			}
+		}
+		r.failure(s, o, shrunk, file, command, path, x.repeated, crash)
 	}
 	return nil
+}
+
+// shrunkOutcome is the smaller one.
+func shrunkOutcome(o *simulate.Outcome, shrunk *simulate.Shrunk) *simulate.Outcome {
+	if shrunk != nil {
+		return shrunk.Outcome
+	}
+	return o
+}
+
+// crashFile runs a plan once more, with black boxes, and returns the crash file of what fails in it; empty if that is no guest.
+func (x *simulating) crashFile(ctx context.Context, opened *stages, s *scenario.Scenario, p simulate.Plan) (string, error) {
+	dir, err := os.MkdirTemp(x.cases, ".crashes-*") // others may fail, too
+	if err != nil {
+		return "", usage("--cases: %v", err)
+	}
+	defer os.RemoveAll(dir)
+	box, err := blackbox.Open(blackbox.Config{Dir: dir, Version: version, Module: func(sum [32]byte) ([]byte, error) {
+		return moduleOf(ctx, opened.m, opened.options, sum)
+	}})
+	if err != nil {
+		return "", usage("--cases: %v", err)
+	}
+	defer box.Close()
+	b, err := opened.take()
+	if err != nil {
+		return "", err
+	}
+	o := x.options
+	o.BlackBox = box
+	player := &scenarioPlayer{opened: opened, staged: b, s: s, o: o}
+	defer player.Close()
+	out := player.Play(ctx, p)
+	box.Flush()
+	if out.Violation == nil || out.Violation.File == "" {
+		return "", nil
+	}
+	file := filepath.Join(x.cases, filepath.Base(out.Violation.File))
+	return file, os.Rename(out.Violation.File, file)
 }
 
 // stages are bundles that were opened for the jobs: each has an engine of its own.

@@ -68,6 +68,7 @@ type simulationLine struct {
 	Virtual  *float64        `json:"virtual_seconds,omitempty"`
 	Seconds  *float64        `json:"seconds,omitempty"`
 	Shrunk   *simulationLine `json:"shrunk,omitempty"`
+	Crash    string          `json:"crash_file,omitempty"` // wasmactors replay steps through it
 }
 
 func inSeconds(d time.Duration) *float64 { s := d.Seconds(); return &s }
@@ -145,7 +146,7 @@ func violated(o *simulate.Outcome) (rule, what string, at time.Duration) {
 }
 
 // failure reports a seed that has failed, and what was made of it.
-func (r *simulationReport) failure(s *scenario.Scenario, o *simulate.Outcome, shrunk *simulate.Shrunk, file, command, path, flags string) {
+func (r *simulationReport) failure(s *scenario.Scenario, o *simulate.Outcome, shrunk *simulate.Shrunk, file, command, path, flags, crash string) {
 	rule, what, at := violated(o)
 	small := o
 	if shrunk != nil {
@@ -155,7 +156,7 @@ func (r *simulationReport) failure(s *scenario.Scenario, o *simulate.Outcome, sh
 	if r.json {
 		l := simulationLine{
 			Action: "fail", Scenario: s.ID(), Seed: &o.Plan.Seed, Rule: rule, What: what, At: inSeconds(at), Plan: &o.Plan, Chain: o.Chain, Records: o.Records,
-			Command: command, Before: o.Tail,
+			Command: command, Before: o.Tail, Crash: crash,
 		}
 		if shrunk != nil {
 			rule, what, at := violated(small)
@@ -181,6 +182,9 @@ func (r *simulationReport) failure(s *scenario.Scenario, o *simulate.Outcome, sh
 		}
 		fmt.Fprintf(&b, "    repeat:  %s\n", byCase)
 	}
+	if crash != "" {
+		fmt.Fprintf(&b, "    step:    %s\n", stepCommand(crash))
+	}
 	fmt.Fprintf(&b, "    what happened before:\n")
 	for _, l := range small.Tail {
 		fmt.Fprintf(&b, "        %s\n", l)
@@ -191,6 +195,9 @@ func (r *simulationReport) failure(s *scenario.Scenario, o *simulate.Outcome, sh
 	}
 	r.now.fails = append(r.now.fails, fmt.Sprintf("seed %d: %s", o.Plan.Seed, b.String()))
 }
+
+// stepCommand steps through a crash file, from the failure on.
+func stepCommand(file string) string { return "wasmactors replay --step " + quoted(near(file)) }
 
 // planText is the options of a seed, in a line.
 func planText(p *simulate.Plan) string {

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/simulate"
 	"github.com/wasmactors/wasmactors/internal/glob"
@@ -132,6 +133,7 @@ type simulated struct {
 	run      *simulate.Run
 	plan     simulate.Plan
 	scenario *Scenario
+	box      *blackbox.Recorder
 	judges   bool // failing steps count
 	moments  uint64
 	over     bool   // the steps are
@@ -176,6 +178,9 @@ func (by *simulated) meet(w *world) {
 func (by *simulated) configure(cfg host.Config) host.Config {
 	if by == nil {
 		return cfg
+	}
+	if by.box != nil {
+		cfg = cfg.WithBlackBox(by.box)
 	}
 	return by.run.Configure(cfg)
 }
@@ -295,6 +300,8 @@ func told1(err error) string {
 type Simulating struct {
 	Timeout time.Duration // in real time; 0: DefaultTimeout
 	For     time.Duration // the steps are repeated for so much virtual time; 0: once
+	// BlackBox writes crash files of guests that fail; nil: there are none.
+	BlackBox *blackbox.Recorder
 }
 
 // Simulate runs a scenario under a plan, in a system of its own: at moments that the seed chooses it goes on with the next
@@ -311,7 +318,7 @@ func (st *Stage) Simulate(ctx context.Context, b *bundle.Bundle, s *Scenario, p 
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
 	defer cancel()
 	p.Scenario = s.ID()
-	by := &simulated{plan: p, scenario: s, judges: len(p.On()) == 0 && len(p.Skip) == 0}
+	by := &simulated{plan: p, scenario: s, box: o.BlackBox, judges: len(p.On()) == 0 && len(p.Skip) == 0}
 	w, err := st.begin(ctx, b, s, by)
 	if err == nil {
 		err = w.simulate(by, o)

@@ -29,6 +29,7 @@ const (
 type Violation struct {
 	Rule string        `json:"rule"` // short, the same for all failures of one kind
 	What string        `json:"what"`
+	File string        `json:"file,omitempty"` // the crash file of the actor that has failed; empty: there is none
 	At   time.Duration `json:"at"` // virtual, since the beginning
 }
 
@@ -132,7 +133,7 @@ func (r *Run) violate(rule, format string, args ...any) {
 	if r.found != nil {
 		return
 	}
-	r.found = &Violation{rule, printable.Clip(fmt.Sprintf(format, args...), 1024), r.Since()}
+	r.found = &Violation{Rule: rule, What: printable.Clip(fmt.Sprintf(format, args...), 1024), At: r.Since()}
 	r.note("VIOLATED %s: %s", rule, r.found.What)
 }
 

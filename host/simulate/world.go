@@ -292,6 +292,9 @@ func (w *World) Auditor(path string) {
 func AuditorFails(r *Run, path string, e *host.Event) {
 	if e.Kind == host.EventFailed && e.Ref.Path() == path && !r.Injected(e) {
 		r.Violate("auditor "+path, "it has failed: %s: %s", e.Failure.Kind, strings.TrimSpace(e.Failure.Reason+" "+e.Failure.Message))
+		if v := r.Violation(); e.Mail != nil && v.File == "" {
+			v.File = e.Mail.File
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // bank owns the accounts: one child each, named in its arguments.
 type bank struct {
 	hasty    bool // see hasty.go
+	checked  bool // the same
 	moving   transfer
 	names    []string
 	accounts map[string]actor.Ref

@@ -8,6 +8,7 @@ func init() {
 	actor.Register("gateway", func() actor.Actor { return &gateway{} })
 	actor.Register("bank", func() actor.Actor { return &bank{} })
 	actor.Register("hasty", func() actor.Actor { return &bank{hasty: true} })
+	actor.Register("checked", func() actor.Actor { return &bank{hasty: true, checked: true} })
 	actor.Register("account", func() actor.Actor { return &account{} })
 	actor.Register("auditor", func() actor.Actor { return &auditor{} })
 }
