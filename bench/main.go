@@ -10,6 +10,7 @@
 //	bench compare [-only] [-who] OLD NEW      the same of two binaries, interleaved
 //	bench awake [-n 100000] [-rounds 2]       so many guests of standard Go awake, and none lost
 //	bench gateway [-quick] [-time 60s] [-conns N] [-crash 0.01] [-who REGEXP]   HTTP at full load, and every answer checked
+//	bench streams [-quick] [-turns 200] [-rounds 3]   a stage on an element, and an element beside a message
 //	bench sockets [-quick] [-time 10s] [-conns 64] [-idle 10000] [-rounds 3] [-who REGEXP]   an echo over TCP, and idle connections
 //
 // docs/benchmarks.md explains what is measured.
@@ -53,7 +54,7 @@ func main() {
 
 func command(args []string) error {
 	if len(args) == 0 {
-		return errors.New("run, table, compare, gateway or sockets; see the top of bench/main.go")
+		return errors.New("run, table, compare, gateway, streams or sockets; see the top of bench/main.go")
 	}
 	switch rest := args[1:]; args[0] {
 	case "run":
@@ -68,6 +69,8 @@ func command(args []string) error {
 		return awake(rest)
 	case "serve": // of gateway
 		return gatewayServe(rest)
+	case "streams":
+		return streams(rest)
 	case "sockets":
 		return sockets(rest)
 	case "echo": // of sockets

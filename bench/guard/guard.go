@@ -30,6 +30,8 @@ const (
 	AskDue  Act = "ask-due" // the same with a deadline
 	Crash   Act = "crash"   // a message at which an actor panics or traps, its restart and the next message
 	Spawn   Act = "spawn"   // a new actor's first message, and the end of the one before
+	Stages  Act = "stages"  // an element of a stream through ten stages of one actor
+	Element Act = "element" // an element of a stream from one actor to another
 )
 
 // Case is an act of a kind of actor.
@@ -57,6 +59,9 @@ func (c Case) lengths() [2]int {
 		return [2]int{1, 5}
 	case Ask, AskDue:
 		return [2]int{2, 10}
+	}
+	if c.Act == Element { // a taker asks for more and more at first
+		return [2]int{16, 80}
 	}
 	return [2]int{4, 68}
 }

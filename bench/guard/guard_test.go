@@ -80,6 +80,8 @@ func TestCostOfAMessage(t *testing.T) {
 		kind, compiler string
 	}{
 		{"native", guard.Message, guard.Native, ""},
+		{"native stages", guard.Stages, guard.Native, ""},
+		{"native element", guard.Element, guard.Native, ""},
 		{"routed", guard.Message, guard.Routed, ""},
 		{"wat", guard.Message, wat, ""},
 		{"go", guard.Message, standard, "go"},

@@ -10,9 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi/flow"
 	"github.com/wasmactors/wasmactors/bench/internal/six"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/blackbox"
+	hostflow "github.com/wasmactors/wasmactors/host/flow"
 	"github.com/wasmactors/wasmactors/host/router"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -154,6 +156,10 @@ func open(ctx context.Context, c Case) (*rig, error) {
 		err = r.crashes()
 	case Spawn:
 		r.spawns()
+	case Stages:
+		r.stages()
+	case Element:
+		err = r.elements()
 	default:
 		err = fmt.Errorf("no act %q", c.Act)
 	}
@@ -323,6 +329,55 @@ func (r *rig) spawns() {
 		}
 		return c.Tell(last, first)
 	}
+}
+
+// stages are those of a stream that the referee runs in its turn.
+func (r *rig) stages() {
+	var next any = packet(opReport, 0)
+	r.begin = func(c *host.Context, n int) error {
+		if err := Pipeline(n, 10); err != nil {
+			return err
+		}
+		return c.Tell(r.referee, next)
+	}
+}
+
+// Pipeline runs n elements through a number of stages.
+func Pipeline(n, stages int) error {
+	src := flow.Range(1, n)
+	for range stages {
+		src = flow.Map(src, func(n int) int { return n + 1 })
+	}
+	left := n
+	g := flow.To(src, flow.ForEach(func(int) error { left--; return nil })).Start(nil, time.Time{})
+	for g.Run(time.Time{}, 1<<20) {
+	}
+	if over, err := g.Over(); !over || err != nil || left != 0 {
+		return fmt.Errorf("the stream has ended: %v, %d elements are missing: %w", over, left, err)
+	}
+	return nil
+}
+
+// elements go from one actor to a new one in each window.
+func (r *rig) elements() error {
+	ints := hostflow.CBOR[int]()
+	giver, err := r.sys.Spawn("", hostflow.Props(flow.Serve("x", flow.Repeat(1), ints)))
+	if err != nil {
+		return err
+	}
+	var next any = packet(opReport, 0)
+	r.begin = func(c *host.Context, n int) error {
+		end := flow.Drain(func(g *flow.Graph) (func(int) error, func(error)) {
+			return nil, func(err error) {
+				if err == nil {
+					_ = hostflow.ContextOf(g).Tell(r.referee, next)
+				}
+			}
+		})
+		_, err := c.Spawn("", hostflow.Props(flow.To(flow.Take(flow.TakeFrom(giver.UID(), "x", ints, flow.Window{}), n), end)))
+		return err
+	}
+	return nil
 }
 
 // run does n acts, then the steps.

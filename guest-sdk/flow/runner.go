@@ -144,7 +144,7 @@ func (r *Runner) run() {
 	}
 	next, ok := r.g.Next()
 	switch {
-	case ok && !next.Equal(r.armed):
+	case ok && (r.armed.IsZero() || next.Before(r.armed)): // one that is too early is set again when it rings
 		r.armed = next
 		r.ctx.After(timerKey, next.Sub(r.ctx.Now()), nil)
 	case !ok && !r.armed.IsZero():

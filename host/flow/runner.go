@@ -219,7 +219,7 @@ func (r *runner) run() error {
 	}
 	next, ok := r.g.Next()
 	switch {
-	case ok && !next.Equal(r.armed):
+	case ok && (r.armed.IsZero() || next.Before(r.armed)): // one that is too early is set again when it rings
 		r.armed = next
 		return r.ctx.After(timerKey, max(next.Sub(r.ctx.Now()), 0), 0, nil)
 	case !ok && !r.armed.IsZero():

@@ -13,24 +13,6 @@ import (
 
 var errRunner = errors.New("flow: the stream is not run by an actor of host/flow")
 
-// CBOR is the codec of elements that are messages of host: what host.Encode takes and Message.Decode reads.
-func CBOR[T any]() rules.Codec[T] {
-	return rules.Codec[T]{Put: func(w *abi.Writer, v T) {
-		payload, err := host.Encode(v)
-		if err != nil {
-			w.Null() // which the reader refuses, unless it is what T has
-			return
-		}
-		w.Raw(payload)
-	}, Get: func(r *abi.Reader) (v T) {
-		raw := r.Raw()
-		if r.Err() == nil && (host.Message{Payload: raw}).Decode(&v) != nil {
-			r.Fail(abi.ErrType)
-		}
-		return v
-	}}
-}
-
 // Do is a sink that calls f for each element, within the actor's turn.
 func Do[T any](f func(ctx *host.Context, v T) error) rules.Sink[T] {
 	return rules.Drain(func(g *rules.Graph) (func(T) error, func(error)) {
