@@ -49,9 +49,16 @@ func (a *actor) trim() {
 	a.gate.Trim(&a.box, mark.IsMail, a.evict)
 }
 
-// introduce introduces the mailbox of an actor to the actor.
+// introduce introduces the mailbox of an actor to the actor, and what stands before a recorded one.
 func introduce(a *actor) {
-	if m, ok := behindRecorder(a.box.Other).(HostedMailbox); ok {
+	m := a.box.Other
+	if b, ok := a.records.(*recordedBox); ok {
+		if x, ok := m.(interface{ Before(MailboxHost) }); ok {
+			x.Before(boxHost{a})
+		}
+		m = b.inner
+	}
+	if m, ok := m.(HostedMailbox); ok {
 		a.box.Host(m, boxHost{a})
 	}
 }

@@ -193,11 +193,11 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		return nil, err
 	}
 	box := p.mailbox
-	if s.cfg.mailboxes != nil {
-		box = s.cfg.mailboxes(a.ref(), box)
-	}
 	if a.durable && parent != nil {
 		box = recordedMailbox(a, box)
+	}
+	if s.cfg.mailboxes != nil {
+		box = s.cfg.mailboxes(a.ref(), box)
 	}
 	a.box.Init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
 	introduce(a)

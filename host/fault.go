@@ -28,8 +28,8 @@ type Turn struct {
 func (c Config) WithFaults(f func(*Turn) *abi.Failure) Config { c.faults = f; return c }
 
 // WithMailboxes has f make the mailboxes of all actors, or stand between an actor and its
-// mailbox: it gets what Props.WithMailbox was given, nil for the usual one, and returns what
-// is used instead. It is for tests and simulations: actors with the usual mailbox are faster
+// mailbox: it gets what Props.WithMailbox was given, nil for the usual one, or the mailbox of a
+// recorded actor, and returns what is used instead. It is for tests and simulations: actors with the usual mailbox are faster
 // without it.
 func (c Config) WithMailboxes(f func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox) Config {
 	c.mailboxes = f

@@ -122,6 +122,7 @@ func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLim
 			b.inner = usual
 		}
 		b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
+		a.records = b
 		return b
 	}
 }
@@ -138,14 +139,6 @@ func (b *usualBox) Push(e *Envelope) error {
 		return ErrStopped
 	}
 	return ErrMailboxFull
-}
-
-// behindRecorder is the mailbox behind the one of a recorder.
-func behindRecorder(m Mailbox) Mailbox {
-	if b, ok := m.(*recordedBox); ok {
-		return b.inner
-	}
-	return m
 }
 
 // Push implements Mailbox.

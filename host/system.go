@@ -73,7 +73,7 @@ func New(cfg Config) (*System, error) {
 		s.disp = dispatch.NewNested()
 	case cfg.order != nil:
 		s.disp = dispatch.NewChosen(func(n int, at func(int) dispatch.Runnable) int {
-			return cfg.order(n, func(i int) Ref { return at(i).(*actor).ref() })
+			return cfg.order(n, func(i int) Ref { return at(i).(interface{ ref() Ref }).ref() })
 		})
 	case cfg.shuffle != nil:
 		s.disp = dispatch.NewShuffled(*cfg.shuffle)

@@ -68,6 +68,9 @@ type Options struct {
 	AdjustProps func(a *Actor, p host.Props) host.Props
 	// NoStore has durable actors begin anew, as all others, and opens no store. It is for tests.
 	NoStore bool
+	// Store may change what the manifest says of the store, at each start; false: there is none, as with NoStore. Nil: no
+	// change. It is for simulations.
+	Store func(durable.Options) (durable.Options, bool)
 	// NoRecorder ignores the key recorder: the caller keeps the turns itself, or nobody does. Recorder may change what the
 	// key says, such as to put modules into crash files; nil: no change.
 	NoRecorder bool
@@ -113,6 +116,9 @@ type Bundle struct {
 	journal  *persist.Journal // nil: no actor keeps events
 	memory   *persist.Memory  // that it is of, without a store
 	noStore  bool
+	volatile bool // the system that was started last has no store
+
+	adjustStore func(durable.Options) (durable.Options, bool)
 
 	recorder       *blackbox.Recorder // nil: turns are not kept
 	noRecorder     bool
@@ -170,6 +176,7 @@ func Open(ctx context.Context, m *Manifest, o Options) (*Bundle, error) {
 		return nil, err
 	}
 	b := &Bundle{engine: engine, loadOnly: o.LoadOnly, log: o.Log, traces: o.Traces, adjustProps: o.AdjustProps, noStore: o.NoStore, services: services{place: o.StateDir}}
+	b.adjustStore = o.Store
 	b.noRecorder, b.adjustRecorder = o.NoRecorder, o.Recorder
 	if b.log == nil {
 		b.log = discard
@@ -394,7 +401,7 @@ func (b *Bundle) stated(a *Actor) host.Props {
 		children = append(children, host.Child{Name: a.Children[i].Name, Props: b.props(&a.Children[i])})
 	}
 	p = p.WithChildren(children...)
-	if a.Durable && !b.noStore {
+	if a.Durable && !b.volatile {
 		p = p.WithDurable()
 	}
 	if a.Resend != nil {

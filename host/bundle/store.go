@@ -188,15 +188,40 @@ func (s *Store) key() ([]byte, error) {
 
 // Open opens the store.
 func (s *Store) Open() (*durable.Store, error) {
-	key, err := s.key()
+	o, err := s.options()
 	if err != nil {
 		return nil, err
 	}
-	x, err := durable.Open(durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Recovery: s.Recovery, Key: key})
+	return s.openWith(o)
+}
+
+func (s *Store) openWith(o durable.Options) (*durable.Store, error) {
+	x, err := durable.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("the store %s: %w", s.Path, err)
 	}
 	return x, nil
+}
+
+func (s *Store) options() (durable.Options, error) {
+	key, err := s.key()
+	return durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Recovery: s.Recovery, Key: key}, err
+}
+
+// storeOf says how to open the store of a manifest; false if there is none.
+func (b *Bundle) storeOf(m *Manifest) (o durable.Options, there bool, err error) {
+	if m.Store == nil || b.noStore {
+		return o, false, nil
+	}
+	if f := b.adjustStore; f != nil {
+		if _, there = f(o); !there { // its key is not asked for then
+			return o, false, nil
+		}
+	}
+	if o, err = m.Store.options(); err == nil && b.adjustStore != nil {
+		o, _ = b.adjustStore(o)
+	}
+	return o, true, err
 }
 
 // starting is a system whose actors are about to come.
@@ -224,7 +249,12 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 		return nil, nil, err
 	}
 	m := b.Manifest
-	if b.noStore && keepsEvents(m) {
+	o, there, err := b.storeOf(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.volatile = !there
+	if !there && m.Store != nil && keepsEvents(m) {
 		if b.memory, err = persist.NewMemory(); err != nil {
 			return nil, nil, err
 		}
@@ -233,11 +263,11 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 	if err := b.checkEvents(); err != nil {
 		return nil, nil, errOf(err, b.closeStore())
 	}
-	if m.Store == nil || b.noStore {
+	if !there {
 		sys, err := host.New(cfg)
 		return sys, volatile{}, err
 	}
-	if b.store, err = m.Store.Open(); err != nil {
+	if b.store, err = m.Store.openWith(o); err != nil {
 		return nil, nil, err
 	}
 	if keepsEvents(m) {

@@ -48,7 +48,7 @@ func (s *Store) Events() (*persist.Journal, error) {
 	if j := s.events.Load(); j != nil {
 		return j, nil
 	}
-	j, err := persist.Open(persist.Options{Dir: s.indexDir(), Key: s.opt.Key, FS: s.opt.index, Failed: func(err error) { _ = s.fail(err) }})
+	j, err := persist.Open(persist.Options{Dir: s.indexDir(), Key: s.opt.Key, FS: s.opt.Index, Failed: func(err error) { _ = s.fail(err) }, Manual: s.opt.Sim != nil})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Store) hasEvents() bool {
 	if s.events.Load() != nil {
 		return true
 	}
-	fs := s.opt.index
+	fs := s.opt.Index
 	if fs == nil {
 		_, err := os.Stat(s.indexDir())
 		return !errors.Is(err, os.ErrNotExist)
@@ -160,6 +160,9 @@ func (s *Store) turnOfEvents(j *persist.Journal, t *record.Turn, x *persist.Turn
 	}
 	if !waits {
 		t.Answer(err)
+	} else if s.opt.Sim != nil && t.Waits { // nobody else runs meanwhile
+		for s.Work() {
+		}
 	}
 }
 

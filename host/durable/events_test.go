@@ -160,7 +160,7 @@ func TestEventsOutliveTheLog(t *testing.T) {
 // the index behind the other.
 func TestEventsAfterAPowerFailure(t *testing.T) {
 	dir, fs := t.TempDir(), vfs.NewStrictMem()
-	with := func(o *Options) { o.index = fs }
+	with := func(o *Options) { o.Index = fs }
 	sum := 0
 	for round := range 12 {
 		x := mustOpenEvents(t, dir, []string{"t"}, with)
@@ -186,18 +186,18 @@ func TestEventsAfterAPowerFailure(t *testing.T) {
 // The log without its index is refused once a part of the log was given back.
 func TestTheIndexIsMissed(t *testing.T) {
 	dir, fs := t.TempDir(), vfs.NewMem()
-	x := mustOpenEvents(t, dir, []string{"t"}, func(o *Options) { o.index = fs })
+	x := mustOpenEvents(t, dir, []string{"t"}, func(o *Options) { o.Index = fs })
 	if _, err := x.add("t", 1); err != nil {
 		t.Fatal(err)
 	}
 	x.close()
-	x = mustOpenEvents(t, dir, []string{"t"}, func(o *Options) { o.index = vfs.NewMem() }) // all is in the log still
+	x = mustOpenEvents(t, dir, []string{"t"}, func(o *Options) { o.Index = vfs.NewMem() }) // all is in the log still
 	if sum, err := x.add("t", 1); sum != 2 || err != nil {
 		t.Fatal(sum, err)
 	}
 	x.checkpoint()
 	x.close()
-	if x, err := openEvents(t, dir, []string{"t"}, func(o *Options) { o.index = vfs.NewMem() }); !errors.Is(err, ErrRecord) {
+	if x, err := openEvents(t, dir, []string{"t"}, func(o *Options) { o.Index = vfs.NewMem() }); !errors.Is(err, ErrRecord) {
 		t.Error(err)
 		if err == nil {
 			x.close()

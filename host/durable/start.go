@@ -191,6 +191,9 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 	x.store.failed = x.fail
 	err = x.store.err
 	x.store.mu.Unlock()
+	if m := x.store.opt.Sim; m != nil && m.Recovered != nil {
+		m.Recovered(x.system)
+	}
 	back = map[string]bool{}
 	for name := range x.props {
 		if _, gone := x.system.Lookup("/user/" + name); gone == nil {
@@ -207,7 +210,7 @@ func (x *Starting) Release() {
 	s := x.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.system = x.system; s.kept == nil {
+	if s.system = x.system; s.kept == nil && s.opt.Sim == nil {
 		s.kept = make(chan struct{})
 		go s.keep(x.system)
 	}

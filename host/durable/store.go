@@ -62,8 +62,10 @@ type Options struct {
 	Clock host.Clock
 	// FS is where the log is, for tests; nil: the folder log of Dir.
 	FS wal.FS
-
-	index vfs.FS // where the index of events is, for tests
+	// Index is where the index of events is, for tests; nil: the folder events of Dir.
+	Index vfs.FS
+	// Sim makes the store one of a simulation; nil: it is none.
+	Sim *Sim
 }
 
 // Errors of a store; those of its log are from package wal.
@@ -102,6 +104,8 @@ type Store struct {
 	due     atomic.Int64 // with so many bytes a checkpoint is due
 
 	shared shared // with the log's lock: what the records of a batch have in common
+
+	ending func() // in a simulation: what is still to be done because the store has failed
 
 	mu      sync.Mutex
 	waiting []waiting // what leaves the process, by position; from next on
@@ -158,6 +162,7 @@ func Open(o Options) (*Store, error) {
 		FS: fs, Sync: o.Sync, Interval: o.Interval, Rand: rand.Reader, Segment: 16 << 20, Limit: o.Size, Record: largestRecord, Pending: mostPending,
 		After: func(d time.Duration, f func()) func() bool { return o.Clock.AfterFunc(d, f).Stop }, Progress: s.progress,
 	}
+	o.Sim.configure(&w)
 	if o.Key != nil {
 		w.Key, w.KeyID = o.Key, keyID(o.Key)
 	}
@@ -166,8 +171,13 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s.log = log
-	if s.secret, err = readSecret(o.Dir); err != nil {
+	if o.Sim != nil {
+		s.secret = o.Sim.Secret
+	} else if s.secret, err = readSecret(o.Dir); err != nil {
 		return nil, errors.Join(err, log.Close())
+	}
+	if o.Sim != nil && o.Sim.Opened != nil {
+		o.Sim.Opened(s)
 	}
 	return s, nil
 }
@@ -257,7 +267,7 @@ func (s *Store) Turn(t *record.Turn) {
 		return
 	}
 	t.After = uint64(at)
-	if s.held.Load() > mostHeld {
+	if s.held.Load() > mostHeld && s.opt.Sim == nil {
 		s.Later(uint64(at), 0, t.Answer)
 		return
 	}
@@ -444,7 +454,11 @@ func (s *Store) fail(err error) error {
 	for _, w := range left {
 		w.f(err)
 	}
-	if first && failed != nil {
+	switch {
+	case !first || failed == nil:
+	case s.opt.Sim != nil:
+		s.ending = func() { failed(err) }
+	default:
 		go failed(err)
 	}
 	return err

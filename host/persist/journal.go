@@ -43,12 +43,15 @@ type Options struct {
 	FS  vfs.FS // for tests; nil: the machine's
 	// Failed is called once, from another goroutine, with the error after which nothing is applied any more.
 	Failed func(error)
+	// Manual is for simulations: the index follows only in Work, and in what waits for it. All is for one goroutine then.
+	Manual bool
 }
 
 // Journal has the events of a system's actors. It is safe for concurrent use.
 type Journal struct {
 	index  *index
 	failed func(error)
+	manual bool
 
 	mu      sync.Mutex
 	members map[abi.Ref]*member
@@ -95,14 +98,16 @@ func Open(o Options) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{
-		index: x, failed: o.Failed, members: map[abi.Ref]*member{}, ids: map[string]*state{}, changed: make(chan struct{}),
+		index: x, failed: o.Failed, manual: o.Manual, members: map[abi.Ref]*member{}, ids: map[string]*state{}, changed: make(chan struct{}),
 		work: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if j.applied, err = x.applied(); err != nil {
 		return nil, errors.Join(err, x.close())
 	}
 	j.space = x.size()
-	go j.apply()
+	if !j.manual {
+		go j.apply()
+	}
 	return j, nil
 }
 
@@ -421,6 +426,14 @@ func (j *Journal) apply() {
 	}
 }
 
+// Work has a manual journal bring into the index what is durable, and reports whether there was anything.
+func (j *Journal) Work() (did bool) {
+	for j.step() {
+		did = true
+	}
+	return did
+}
+
 // stepRecords bounds what is applied at a time.
 const stepRecords = 512
 
@@ -491,7 +504,11 @@ func (j *Journal) fail(err error) {
 	j.tell()
 	failed := j.failed
 	j.mu.Unlock()
-	if first && failed != nil {
+	switch {
+	case !first || failed == nil:
+	case j.manual:
+		failed(err)
+	default:
 		go failed(err)
 	}
 }
@@ -515,6 +532,9 @@ func (j *Journal) await(ctx context.Context, position uint64) error {
 		j.mu.Unlock()
 		if err != nil || there {
 			return err
+		}
+		if j.manual && j.step() {
+			continue
 		}
 		select {
 		case <-changed:
@@ -566,7 +586,9 @@ func (j *Journal) Close() error {
 	j.closed = true
 	j.mu.Unlock()
 	j.ring()
-	<-j.done
+	if !j.manual {
+		<-j.done
+	}
 	j.mu.Lock()
 	j.tell()
 	j.mu.Unlock()

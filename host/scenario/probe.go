@@ -87,6 +87,14 @@ func (p *probe) keep(m received) {
 	p.world.hold(m.bytes())
 }
 
+// bytes is about what its messages take.
+func (p *probe) bytes() (n int) {
+	for i := range p.queue {
+		n += p.queue[i].bytes()
+	}
+	return n
+}
+
 // bytes is about what the message takes.
 func (m *received) bytes() int { return 200 + len(m.Payload) + len(m.Headers) }
 

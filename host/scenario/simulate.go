@@ -139,6 +139,7 @@ type simulated struct {
 	over     bool   // the steps are
 	sent     uint64 // messages of steps
 	probing  []probing
+	disk     *simulate.Disk // of durable actors; nil: there are none
 }
 
 // probing is an invariant that was asked at a moment of the seed's.
@@ -168,11 +169,26 @@ func (by *simulated) meet(w *world) {
 			return slices.ContainsFunc(s.simulation.lossy, func(p string) bool { return matches(p, path) })
 		},
 	})
+	if w.keepsActors() {
+		by.disk = by.run.NewDisk()
+	}
 	for _, i := range s.invariants {
 		if i.auditor != "" {
 			by.run.Watch(func(e *host.Event) { simulate.AuditorFails(by.run, i.auditor, e) })
 		}
 	}
+}
+
+// keepsActors reports whether actors of the bundle are durable, and steps do not put another mailbox before them.
+func (w *world) keepsActors() bool {
+	some := false
+	w.bundle.Manifest.Walk(func(path string, a *bundle.Actor) {
+		some = some || a.Durable || a.Events
+		if strings.Count(path, "/") > 2 && w.scenario.hasFaults(path, a) || a.Durable && w.scenario.hasFaults(path, a) {
+			w.faulty = true
+		}
+	})
+	return some && !w.faulty
 }
 
 func (by *simulated) configure(cfg host.Config) host.Config {
@@ -227,7 +243,9 @@ func (w *world) moment(more bool) error {
 		if w.ctx.Err() != nil {
 			return context.Cause(w.ctx)
 		}
-		w.turn()
+		if _, err := w.turn(); err != nil {
+			return err
+		}
 		w.drain()
 		if err := w.exec.Rest(w.ctx); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/blob"
 	"github.com/wasmactors/wasmactors/host/service/config"
@@ -57,13 +58,22 @@ func (st *Stage) Open(ctx context.Context, m *bundle.Manifest, o bundle.Options)
 	deaf := *m
 	st.paths = map[*bundle.Actor]string{}
 	deaf.Walk(func(path string, a *bundle.Actor) { st.paths[a] = path })
-	o.AdjustProps, o.StateDir, o.NoStore, o.NoRecorder = st.adjustProps, nil, true, true
+	o.AdjustProps, o.StateDir, o.Store, o.NoRecorder = st.adjustProps, nil, st.store, true
 	if allow := o.Allow; allow != nil {
 		o.Allow = func(found []bundle.Reach) error { return allow(st.reached(found)) }
 	} else {
 		o.Allow = func(found []bundle.Reach) error { return bundle.Permit()(st.reached(found)) }
 	}
 	return bundle.Open(ctx, &deaf, o)
+}
+
+// store is the store of a scenario: in a simulation one on a simulated disk. In others durable actors begin anew, as they do
+// in simulations whose steps are about the mailbox of a durable actor.
+func (st *Stage) store(o durable.Options) (durable.Options, bool) {
+	if st.now == nil || st.now.simulated == nil || st.now.simulated.disk == nil {
+		return o, false
+	}
+	return st.now.simulated.disk.Options(o), true
 }
 
 // reached is what scenarios reach of what a manifest names: nothing listens, and what the services that the

@@ -40,6 +40,9 @@ type world struct {
 	clients         map[string]*client    // WebSockets, by name
 	messages        uint64                // that steps have made
 	simulated       *simulated            // nil: by wasmactors test
+	stage           *Stage
+	bundle          *bundle.Bundle
+	faulty          bool // steps put another mailbox before a durable actor
 }
 
 // errTimeout ends a scenario that takes too long.
@@ -49,12 +52,26 @@ var errTimeout = errors.New("it takes too long in real time")
 func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario, by *simulated) (*world, error) {
 	w := &world{
 		ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{}, faultyMailboxes: map[string]*faultyMailbox{},
-		cursor: map[string]uint64{}, clients: map[string]*client{}, simulated: by,
+		cursor: map[string]uint64{}, clients: map[string]*client{}, simulated: by, stage: st, bundle: b,
 	}
 	by.meet(w)
-	w.exec = executor.NewSim(w.clock)
 	w.web = newWeb(w)
 	st.now = w
+	err := w.begin()
+	if err != nil {
+		st.end(w)
+		return nil, err
+	}
+	w.calm = w.killAfter(ctx)
+	err = w.runUntilIdle()
+	w.history.begun = true
+	return w, err
+}
+
+// boot starts a system: the first one, or the next one after a death.
+func (w *world) boot() error {
+	b, s, by := w.bundle, w.scenario, w.simulated
+	w.exec = executor.NewSim(w.clock)
 	all := b.Manifest.HTTP
 	if b.Manifest.HTTP = nil; s.outside() {
 		b.Manifest.HTTP = routes(all, w)
@@ -68,23 +85,18 @@ func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario, by *s
 	})
 	b.Manifest.HTTP = all
 	if err != nil {
-		st.end(w)
-		return nil, err
+		return err
 	}
 	w.gateway = b.Gateway()
 	for _, path := range s.standIns {
 		if w.probes[path] == nil { // the manifest has no such actor
 			p := w.standIn(path)
 			if _, err := w.sys.Spawn(strings.TrimPrefix(path, "/user/"), p.props()); err != nil {
-				st.end(w)
-				return nil, fmt.Errorf("the stand-in %s: %w", path, err)
+				return fmt.Errorf("the stand-in %s: %w", path, err)
 			}
 		}
 	}
-	w.calm = w.killAfter(ctx)
-	err = w.runUntilIdle()
-	w.history.begun = true
-	return w, err
+	return nil
 }
 
 // closeTime bounds the end of a system, in real time.
@@ -170,7 +182,10 @@ func (w *world) runUntilIdle() error {
 		if w.ctx.Err() != nil {
 			return context.Cause(w.ctx)
 		}
-		more := w.turn()
+		more, err := w.turn()
+		if err != nil {
+			return err
+		}
 		w.drain()
 		if err := w.exec.Rest(w.ctx); err != nil {
 			return err
@@ -180,7 +195,10 @@ func (w *world) runUntilIdle() error {
 			return *err
 		}
 		if !more {
-			if w.turn() { // a service has answered meanwhile
+			if more, err := w.turn(); more || err != nil { // a service has answered meanwhile
+				if err != nil {
+					return err
+				}
 				continue
 			}
 			return nil
@@ -189,11 +207,52 @@ func (w *world) runUntilIdle() error {
 }
 
 // turn runs one actor; false: none has work.
-func (w *world) turn() bool {
-	if w.simulated != nil {
-		return w.simulated.run.Step()
+func (w *world) turn() (more bool, err error) {
+	by := w.simulated
+	switch {
+	case by == nil:
+		return w.sys.Step(), nil
+	case by.disk == nil:
+		return by.run.Step(), nil
+	case by.disk.Turn():
+		return true, w.die()
 	}
-	return w.sys.Step()
+	return by.run.Step() || by.disk.Work(), nil
+}
+
+// die ends the process, and begins another one with what the disk has left.
+func (w *world) die() error {
+	d := w.simulated.disk
+	for _, c := range w.clients {
+		c.cancel()
+	}
+	w.exec.Release()
+	for _, c := range w.clients {
+		c.end()
+	}
+	clear(w.clients)
+	if err := d.Die(w.sys); err != nil {
+		return fmt.Errorf("the end of a process: %w", err)
+	}
+	return w.begin()
+}
+
+// begin is boot that tries again while the disk fails.
+func (w *world) begin() error {
+	if w.simulated == nil || w.simulated.disk == nil {
+		return w.boot()
+	}
+	for {
+		for key, p := range w.probes {
+			w.release(p.bytes())
+			delete(w.probes, key)
+		}
+		w.simulated.disk.Opening()
+		err := w.boot()
+		if again := w.simulated.disk.Began(err); !again {
+			return err
+		}
+	}
 }
 
 // mostHeld bounds what actors make the runner keep: messages of probes, delayed ones, bodies of

@@ -151,6 +151,7 @@ func (r *Run) CheckEnd(bound time.Duration) {
 	r.CheckBounds()
 	r.mu.Lock()
 	held := r.held
+	r.once.check(r)
 	r.mu.Unlock()
 	if held != 0 {
 		r.Violate("every mailbox empties", "%d bytes of messages are still held back", held)

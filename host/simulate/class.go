@@ -27,6 +27,8 @@ const (
 	ServiceFails Class = "service-fails" // a service refuses a request
 	ServiceTwice Class = "service-twice" // a service's answer comes twice
 	ServiceLost  Class = "service-lost"  // a service has done what it was asked to, and its answer is lost
+	DiskFails    Class = "disk"          // a call of the store's disk fails; bundles with durable actors only, as Death
+	Death        Class = "death"         // the process dies, and another one begins with what it has left
 )
 
 // Bounds of faults.
@@ -58,6 +60,8 @@ var classes = []class{
 	{ServiceFails, "a service refuses a request", [2]float64{0.01, 0.2}},
 	{ServiceTwice, "a service's answer comes twice", [2]float64{0.01, 0.2}},
 	{ServiceLost, "a service has done what it was asked to, and its answer is lost", [2]float64{0.01, 0.1}},
+	{DiskFails, "a write or a sync of the store fails", [2]float64{0.001, 0.03}},
+	{Death, "the process dies, with all or a part of what was not synced, and another one begins", [2]float64{0.001, 0.02}},
 }
 
 // Classes are the names of all classes, in the order of the documentation.

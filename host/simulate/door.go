@@ -12,12 +12,13 @@ import (
 
 // door stands between an actor and the senders to it.
 type door struct {
-	host.HostedMailbox
+	host.Mailbox
 	r     *Run
 	ref   host.Ref
 	path  string
 	host  host.MailboxHost
-	plain bool // the mailbox is the usual one, which keeps the order
+	plain bool // the mailbox keeps the order
+	kept  bool // the actor is durable
 
 	// Under the run's lock.
 	late   map[abi.Ref][]*host.Envelope // by sender, in order: the first is due next
@@ -44,26 +45,48 @@ func (r *Run) mailbox(ref host.Ref, next func(host.MailboxLimits) host.Mailbox) 
 		} else {
 			inner = next(l)
 		}
-		m, ok := inner.(host.HostedMailbox)
-		if !ok {
-			return inner
-		}
+		m, hosted := inner.(host.HostedMailbox)
 		d := &door{
-			HostedMailbox: m, r: r, ref: ref, path: path, plain: next == nil, late: map[abi.Ref][]*host.Envelope{},
+			Mailbox: inner, r: r, ref: ref, path: path, plain: next == nil, late: map[abi.Ref][]*host.Envelope{},
 			stamps: map[*host.Envelope]stamp{}, sent: map[abi.Ref]uint64{}, popped: map[abi.Ref]uint64{},
 		}
 		r.mu.Lock()
 		r.doors[ref.UID()] = d
 		r.mu.Unlock()
+		if hosted {
+			return &hostedDoor{d, m}
+		}
 		return d
 	}
 }
 
-// Hosted implements host.HostedMailbox.
-func (d *door) Hosted(h host.MailboxHost) {
-	d.host = h
-	d.HostedMailbox.Hosted(h)
+// hostedDoor is the door of a mailbox that works with its actor. That of a durable actor does not: its recorder stands
+// between the two.
+type hostedDoor struct {
+	*door
+	inner host.HostedMailbox
 }
+
+// Hosted implements host.HostedMailbox.
+func (d *hostedDoor) Hosted(h host.MailboxHost) {
+	d.host = h
+	d.inner.Hosted(h)
+}
+
+// EndRun implements host.HostedMailbox.
+func (d *hostedDoor) EndRun() { d.inner.EndRun() }
+
+// Order implements host.HostedMailbox.
+func (d *hostedDoor) Order() (before, came uint64) { return d.inner.Order() }
+
+// Trim implements host.HostedMailbox.
+func (d *hostedDoor) Trim(most int) { d.inner.Trim(most) }
+
+// Failed implements host.HostedMailbox.
+func (d *hostedDoor) Failed(e *host.Envelope) { d.inner.Failed(e) }
+
+// Before is told which actor it stands before, if that is recorded.
+func (d *door) Before(h host.MailboxHost) { d.host, d.plain, d.kept = h, true, true }
 
 // verdict is what happens to a message.
 type verdict uint8
@@ -82,12 +105,25 @@ const (
 func (d *door) Push(e *host.Envelope) error {
 	r := d.r
 	r.mu.Lock()
+	if r.still() {
+		by := r.phase == releases && r.keeps(e, d)
+		r.mu.Unlock()
+		return d.arrives(e, nil, by)
+	}
 	from := d.from(e)
 	r.record('m', [3]string{from, d.path}, [5]uint64{uint64(e.Kind), uint64(e.Sender), e.Correlation, uint64(e.Flags), uint64(len(e.Headers))}, e.Payload)
+	var s *sent
+	kept := r.keeps(e, d) && r.keeping()
+	if kept {
+		s = r.once.sends(e, d.ref.UID())
+	} else if by := r.doors[e.Sender]; by != nil && by.kept && r.once.by == e.Sender && host.IsMail(e) {
+		r.violate("what leaves is durable", "%s has got a message of %s before the turn was durable", d.path, from)
+	}
 	v, wait := passes, time.Duration(0)
-	if host.IsMail(e) && !d.closed {
+	if host.IsMail(e) && !d.closed && d.host != nil {
 		if v, wait = d.judge(e, from); v == passes && len(d.late[e.Sender]) > 0 {
 			d.late[e.Sender] = append(d.late[e.Sender], e) // it keeps its place behind what is late
+			r.once.hold(e, kept)
 			r.held += e.Size()
 			r.mu.Unlock()
 			return nil
@@ -96,6 +132,7 @@ func (d *door) Push(e *host.Envelope) error {
 	switch v {
 	case held:
 		d.late[e.Sender] = append(d.late[e.Sender], e)
+		r.once.hold(e, kept)
 		r.held += e.Size()
 		sender := e.Sender
 		first := len(d.late[sender]) == 1
@@ -114,11 +151,14 @@ func (d *door) Push(e *host.Envelope) error {
 	r.mu.Unlock()
 	switch v {
 	case refused:
+		r.refused(e, d, s)
 		return host.ErrMailboxFull
 	case lost:
+		r.refused(e, d, s)
 		e.Free()
 		return nil
 	case answered:
+		r.refused(e, d, s)
 		d.host.Dropped(e, host.DeadDropped)
 		return nil
 	case doubled:
@@ -129,7 +169,44 @@ func (d *door) Push(e *host.Envelope) error {
 		d.late1(twin)
 		return nil
 	}
-	return d.push(e)
+	return d.arrives(e, s, kept)
+}
+
+// keeping reports whether a durable actor runs. The run's lock is held.
+func (r *Run) keeping() bool {
+	by := r.doors[r.once.by]
+	return by != nil && by.kept
+}
+
+// keeps reports whether a message is one of a durable actor to another. The run's lock is held.
+func (r *Run) keeps(e *host.Envelope, to *door) bool {
+	if !to.kept || !host.IsMail(e) || r.disk == nil {
+		return false
+	}
+	from := r.doors[e.Sender]
+	return from != nil && from.kept
+}
+
+// refused forgets a message that was refused, or dropped.
+func (r *Run) refused(e *host.Envelope, to *door, s *sent) {
+	if s != nil {
+		r.mu.Lock()
+		r.once.takes(link{e.Sender, to.ref.UID()}, taken{}, s, true)
+		r.mu.Unlock()
+	}
+}
+
+// arrives is push that notes a message of a durable actor to another.
+func (d *door) arrives(e *host.Envelope, s *sent, kept bool) error {
+	if !kept {
+		return d.push(e)
+	}
+	l, sum, text := link{e.Sender, d.ref.UID()}, sumOf(e), shown(e)
+	err := d.push(e)
+	d.r.mu.Lock()
+	d.r.once.takes(l, taken{e.Position, sum, text}, s, err != nil)
+	d.r.mu.Unlock()
+	return err
 }
 
 // from is the path of a sender.
@@ -181,8 +258,10 @@ func (d *door) judge(e *host.Envelope, from string) (verdict, time.Duration) {
 				return refused, 0
 			}
 		}
-		if _, yes := r.strikes(Drop, d.path, link); yes {
-			return lost, 0
+		if !r.keeps(e, d) { // what durable actors tell each other is not lost
+			if _, yes := r.strikes(Drop, d.path, link); yes {
+				return lost, 0
+			}
 		}
 		if arg, yes := r.strikes(Late, d.path, link); yes {
 			return held, wait(arg)
@@ -204,14 +283,14 @@ func (d *door) judge(e *host.Envelope, from string) (verdict, time.Duration) {
 func (d *door) push(e *host.Envelope) error {
 	mail, sender := host.IsMail(e), e.Sender // the mailbox that takes e may free it
 	if !d.plain || !mail {
-		return d.HostedMailbox.Push(e)
+		return d.Mailbox.Push(e)
 	}
 	r := d.r
 	r.mu.Lock()
 	d.sent[sender]++
 	d.stamps[e] = stamp{sender, d.sent[sender]}
 	r.mu.Unlock()
-	err := d.HostedMailbox.Push(e)
+	err := d.Mailbox.Push(e)
 	if err != nil {
 		d.forget(e)
 	}
@@ -221,9 +300,10 @@ func (d *door) push(e *host.Envelope) error {
 // late1 delivers a message that was held back, or the second one of two.
 func (d *door) late1(e *host.Envelope) {
 	d.r.mu.Lock()
-	closed := d.closed
+	closed, kept := d.closed, d.r.once.late[e]
+	delete(d.r.once.late, e)
 	d.r.mu.Unlock()
-	if closed || d.push(e) != nil {
+	if closed || d.arrives(e, nil, kept) != nil {
 		d.host.Dropped(e, host.DeadDropped)
 		return
 	}
@@ -290,7 +370,7 @@ func (d *door) forget(e *host.Envelope) (stamp, bool) {
 
 // Pop implements host.Mailbox, and checks the order.
 func (d *door) Pop() *host.Envelope {
-	e := d.HostedMailbox.Pop()
+	e := d.Mailbox.Pop()
 	if e == nil || !d.plain {
 		return e
 	}
@@ -310,8 +390,20 @@ func (d *door) Force(e *host.Envelope) bool {
 	r := d.r
 	r.mu.Lock()
 	r.record('f', [3]string{d.path}, [5]uint64{uint64(e.Kind), uint64(e.Sender), e.Correlation}, e.Payload)
+	var s *sent
+	kept := r.keeps(e, d) && (r.phase == releases || r.phase == runs && r.keeping())
+	if kept && !r.still() {
+		s = r.once.sends(e, d.ref.UID())
+	}
 	r.mu.Unlock()
-	return d.HostedMailbox.Force(e)
+	l, sum, text := link{e.Sender, d.ref.UID()}, sumOf(e), shown(e)
+	there := d.Mailbox.Force(e)
+	if kept {
+		r.mu.Lock()
+		r.once.takes(l, taken{e.Position, sum, text}, s, !there)
+		r.mu.Unlock()
+	}
+	return there
 }
 
 // Close implements host.Mailbox.
@@ -319,6 +411,9 @@ func (d *door) Close(drain func(*host.Envelope)) {
 	r := d.r
 	r.mu.Lock()
 	d.closed = true
+	if !r.still() {
+		r.once.ends(d.ref.UID())
+	}
 	var senders []abi.Ref
 	for s := range d.late {
 		senders = append(senders, s)
@@ -333,9 +428,11 @@ func (d *door) Close(drain func(*host.Envelope)) {
 		r.held -= e.Size()
 	}
 	clear(d.stamps)
-	delete(r.doors, d.ref.UID())
+	if r.doors[d.ref.UID()] == d {
+		delete(r.doors, d.ref.UID())
+	}
 	r.mu.Unlock()
-	d.HostedMailbox.Close(drain)
+	d.Mailbox.Close(drain)
 	for _, e := range es {
 		drain(e)
 	}

@@ -69,6 +69,9 @@ type Run struct {
 	begun   map[abi.Ref]bool  // guests that have started once
 	cut     map[abi.Ref]Class // what the last entry of a guest was not allowed
 	seen    []func(*host.Event)
+	disk    *Disk // nil: nothing is kept
+	once    once
+	phase   phase
 	between func(host.Clock) host.Clock // the clock as the system sees it; nil: as it is
 }
 
@@ -181,6 +184,9 @@ func (r *Run) Chain() (string, uint64) {
 
 // record adds a record to the chain. The caller holds the lock.
 func (r *Run) record(what byte, texts [3]string, numbers [5]uint64, data []byte) {
+	if r.still() {
+		return
+	}
 	b := append(r.scratch[:0], r.chained[:]...)
 	b = append(b, what)
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.virtual.Now().UnixNano()))
@@ -240,9 +246,12 @@ func (r *Run) meets(c Class, place string) (arg uint64, yes bool) {
 }
 
 // next is the order of turns.
-func (r *Run) next(n int, at func(int) host.Ref) int {
+func (r *Run) next(n int, at func(int) host.Ref) (chosen int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.disk != nil && !r.still() {
+		defer func() { r.once.by = at(chosen).UID() }()
+	}
 	i := int(r.rnd.Uint64() % uint64(n))
 	if r.calm || n == 1 {
 		return i
@@ -277,6 +286,9 @@ const errInjected = "a fault of the simulation"
 func (r *Run) turn(t *host.Turn) *abi.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.still() {
+		return nil
+	}
 	path := t.Actor.Path()
 	r.record('t', [3]string{path}, [5]uint64{t.Incarnation, t.Number, uint64(t.Kind), uint64(t.Sender.UID()), t.Correlation}, t.Payload)
 	switch t.Kind {
@@ -294,7 +306,7 @@ func (r *Run) turn(t *host.Turn) *abi.Failure {
 func (r *Run) allowance(ref host.Ref, fuel, memory *uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.calm || !r.plan.Fixed && r.plan.Rates[Fuel] == 0 && r.plan.Rates[Memory] == 0 {
+	if r.calm || r.still() || !r.plan.Fixed && r.plan.Rates[Fuel] == 0 && r.plan.Rates[Memory] == 0 {
 		return
 	}
 	path := ref.Path()
@@ -328,8 +340,29 @@ func (r *Run) strikes(c Class, path, place string) (arg uint64, yes bool) {
 // Step runs one actor, and reports false if none has work. Then it checks what can be checked at any time.
 func (r *Run) Step() bool {
 	more := r.sys.Step()
+	if r.disk != nil {
+		r.mu.Lock()
+		r.once.stepped(r.sys, r.doors)
+		r.mu.Unlock()
+	}
 	r.drain()
 	return more
+}
+
+// still reports whether what happens is no part of the history: the process has died, or what has happened is repeated. The
+// caller holds the lock.
+func (r *Run) still() bool { return r.disk != nil && (r.disk.dead || r.phase != runs) }
+
+// nothingHeld reports whether no durable actor has sent another something that is late.
+func (r *Run) nothingHeld() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.doors {
+		if d.kept && len(d.late) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // drain reads the events that have come.

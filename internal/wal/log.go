@@ -98,7 +98,9 @@ func Open(opt Options) (_ *Log, err error) {
 	}
 	l.next, l.at, l.synced = last, last, last
 	l.durable.Store(uint64(last))
-	go l.write()
+	if !opt.Manual {
+		go l.write()
+	}
 	return l, nil
 }
 
@@ -312,6 +314,9 @@ func (l *Log) Await(ctx context.Context, p Position) error {
 	if p < l.Durable() {
 		return nil
 	}
+	if l.opt.Manual {
+		return l.workUntil(ctx, p)
+	}
 	l.mu.Lock()
 	if p < l.Durable() {
 		l.mu.Unlock()
@@ -469,6 +474,8 @@ func (l *Log) Close() error {
 	l.closing, l.surely = true, 0
 	l.mu.Unlock()
 	l.ring()
+	for l.opt.Manual && l.Work() {
+	}
 	<-l.done
 	l.mu.Lock()
 	defer l.mu.Unlock()

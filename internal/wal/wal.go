@@ -87,6 +87,10 @@ type Options struct {
 	// Keys returns the key of another id, of files that were written with it. Nil: there are none.
 	Keys func(id uint32) ([]byte, error)
 
+	// Manual is for simulations: the log does nothing by itself, but in Work, Await and Close. These, and Append, are for
+	// one goroutine then.
+	Manual bool
+
 	// Progress is told whenever Durable has grown, in order, and once of the error that ends the log. It must
 	// not block. Nil: nobody is told.
 	Progress func(durable Position, err error)

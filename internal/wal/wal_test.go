@@ -769,3 +769,56 @@ func BenchmarkAwait(b *testing.B) {
 		})
 	}
 }
+
+// TestManual: a manual log does nothing but when it is told to, and is a log otherwise.
+func TestManual(t *testing.T) {
+	fs := crashfs.New()
+	opt := small(fs)
+	opt.Manual = true
+	l, err := wal.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := fs.Done()
+	var last wal.Position
+	for i := range 20 {
+		if last, err = l.Append(bytes.Repeat([]byte{byte(i)}, 8000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fs.Done() != before || l.Durable() > last {
+		t.Fatal("it has written something by itself")
+	}
+	if !l.Work() || l.Durable() <= last || l.Work() {
+		t.Fatal("it has not written all there was, once")
+	}
+	if last, err = l.Append([]byte("more")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Await(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = l.Append([]byte("at the end")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil || l.Work() {
+		t.Fatal(err)
+	}
+	if list, err := records(small(fs)); err != nil || len(list) != 22 {
+		t.Fatalf("%d records: %v", len(list), err)
+	}
+	fs.Fail(func(int, string) error { return nil })
+	if l, err = wal.Open(opt); err != nil {
+		t.Fatal(err)
+	}
+	fs.Fail(func(int, string) error { return syscall.EIO })
+	if last, err = l.Append([]byte("never")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Await(t.Context(), last); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	if err := l.Close(); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+}

@@ -1,6 +1,8 @@
 package wal
 
 import (
+	"cmp"
+	"context"
 	"crypto/cipher"
 	"errors"
 	"fmt"
@@ -23,13 +25,46 @@ func (l *Log) write() {
 	for range l.work {
 		for l.step() {
 		}
-		l.mu.Lock()
-		over := l.err != nil || l.closing && (len(l.pending) == 0 && len(l.queue) == 0 || l.noRoom != nil)
-		l.mu.Unlock()
-		if over {
+		if l.finished() {
 			return
 		}
 	}
+}
+
+// finished reports whether the log has nothing to write any more.
+func (l *Log) finished() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err != nil || l.closing && (len(l.pending) == 0 && len(l.queue) == 0 || l.noRoom != nil)
+}
+
+// Work has a manual log write and sync what has arrived, once, and reports whether there was anything to do.
+func (l *Log) Work() bool {
+	select {
+	case <-l.done:
+		return false
+	default:
+	}
+	did := l.step()
+	if !did && l.finished() {
+		l.end()
+	}
+	return did
+}
+
+// workUntil is Await of a manual log.
+func (l *Log) workUntil(ctx context.Context, p Position) error {
+	for p >= l.Durable() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !l.Work() && p >= l.Durable() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return cmp.Or(l.over(), l.noRoom, ErrClosed)
+		}
+	}
+	return nil
 }
 
 // step writes what has arrived, or syncs what was written; false: there is nothing to do.
@@ -304,7 +339,7 @@ func (l *Log) prepare() {
 	l.mu.Lock()
 	total := l.size()
 	l.mu.Unlock()
-	if l.opt.Limit > 0 && total+size > l.opt.Limit {
+	if l.opt.Manual || l.opt.Limit > 0 && total+size > l.opt.Limit {
 		return
 	}
 	ready := make(chan made, 1)
