@@ -169,7 +169,7 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 	var got record.Entry
 	got.Set(t)
 	done, f = o.done, o.f
-	if want.Failure != nil && f == nil && want.Cut == nil { // it was failed from outside
+	if want.Failure != nil && want.Cut == nil && (f == nil || o.done > want.Done) { // it was failed from outside
 		done, f = want.Done, want.Failure
 		got.Outbox = got.Outbox[:min(len(want.Outbox), len(got.Outbox))]
 	}

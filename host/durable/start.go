@@ -229,7 +229,7 @@ func (x *Starting) Abandon() {
 func (x *Starting) fail(error) {
 	port.Freeze(x.system)
 	x.stopEvents()
-	for name := range x.props {
+	for _, name := range slices.Sorted(maps.Keys(x.props)) {
 		if ref, err := x.system.Lookup("/user/" + name); err == nil {
 			x.system.Stop(ref)
 		}

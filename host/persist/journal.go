@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -173,13 +175,14 @@ func (j *Journal) of(r abi.Ref) *member {
 	return j.members[r]
 }
 
-// Actors are those that keep events now.
+// Actors are those that keep events now, in the order of their paths.
 func (j *Journal) Actors() (all []host.Ref) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, m := range j.members {
 		all = append(all, m.ref)
 	}
+	slices.SortFunc(all, func(a, b host.Ref) int { return strings.Compare(a.Path(), b.Path()) })
 	return all
 }
 

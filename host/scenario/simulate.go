@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type invariant struct {
 	name    string
 	auditor string // a path; "": it is asked
 	always  bool
+	grows   bool // the answer is a number that never falls
 	step    step // an ask
 }
 
@@ -47,7 +49,7 @@ func (c *checker) invariants(n *yaml.Node) (out []invariant) {
 	}
 	ask := &verbs[slices.IndexFunc(verbs, func(v verb) bool { return v.name == "ask" })]
 	for _, x := range n.Content {
-		i := invariant{name: valueAt(x, "name"), always: valueAt(x, "when") == "always", step: step{verb: ask, n: x}}
+		i := invariant{name: valueAt(x, "name"), always: valueAt(x, "when") == "always", grows: valueAt(x, "grows") == "true", step: step{verb: ask, n: x}}
 		path := valueAt(x, "ask")
 		if a := at(x, "auditor"); a != nil {
 			path = a.Value
@@ -140,6 +142,7 @@ type simulated struct {
 	sent     uint64 // messages of steps
 	probing  []probing
 	disk     *simulate.Disk // of durable actors; nil: there are none
+	greatest map[*invariant]*big.Float
 }
 
 // probing is an invariant that was asked at a moment of the seed's.
@@ -147,6 +150,7 @@ type probing struct {
 	of  *invariant
 	p   *host.Pending
 	due time.Time
+	not *big.Float // what is known already: if the answer grows, it is not less
 }
 
 // meet makes the run of a world.
@@ -272,7 +276,7 @@ func (w *world) probe1() {
 			continue
 		}
 		if p, err := w.sys.Request(to.To, to.Message(v)); err == nil {
-			by.probing = append(by.probing, probing{x, p, w.clock.Now().Add(time.Minute)})
+			by.probing = append(by.probing, probing{x, p, w.clock.Now().Add(time.Minute), by.greatest[x]})
 		}
 	}
 }
@@ -284,7 +288,11 @@ func (w *world) probed(last bool) {
 		select {
 		case m := <-x.p.Answer():
 			if m.Err() == nil || x.of.step.has("error") {
-				if err := w.answered(&x.of.step, m, m.Err()); err != nil {
+				err := w.answered(&x.of.step, m, m.Err())
+				if err == nil && x.of.grows {
+					err = by.grown(x.of, m.Payload, x.not)
+				}
+				if err != nil {
 					by.run.Violate("invariant "+x.of.name, "%s", told1(err))
 				}
 			}
@@ -297,6 +305,25 @@ func (w *world) probed(last bool) {
 		}
 		return false
 	})
+}
+
+// grown compares an answer with what was known when it was asked for.
+func (by *simulated) grown(x *invariant, payload []byte, before *big.Float) error {
+	v, err := decode(payload)
+	n := number(v)
+	switch {
+	case err != nil || n == nil:
+		return &stepError{what: "it is not a number", got: shownPayload(payload)}
+	case before != nil && n.Cmp(before) < 0:
+		return &stepError{what: "it is less than before", want: "at least " + before.Text('g', 20), got: show(v)}
+	}
+	if by.greatest == nil {
+		by.greatest = map[*invariant]*big.Float{}
+	}
+	if now := by.greatest[x]; now == nil || n.Cmp(now) > 0 {
+		by.greatest[x] = n
+	}
+	return nil
 }
 
 // told1 is a step's error in a line.
@@ -425,7 +452,17 @@ func (w *world) settle(by *simulated) error {
 		if x.auditor != "" {
 			continue
 		}
-		err := w.ask(&x.step)
+		before := by.greatest[x]
+		m, err := w.asks(&x.step)
+		if err != nil && m.Err() != nil && !by.judges { // it is being restarted
+			if err := w.advance(time.Minute); err != nil {
+				return err
+			}
+			m, err = w.asks(&x.step)
+		}
+		if err == nil && x.grows {
+			err = by.grown(x, m.Payload, before)
+		}
 		var known *stepError
 		switch {
 		case err == nil:

@@ -97,15 +97,17 @@ func TestSimulatedKeys(t *testing.T) {
 	}
 	st, b := opened(t, "testdata")
 	for name, x := range map[string]struct{ extra, step, faults, says string }{
-		"holds":   {`invariants: [{name: it, ask: echo, message: 1, answer: 1}]`, `{send: echo, message: 2}`, "none", ""},
-		"answer":  {`invariants: [{name: it, ask: echo, message: 1, answer: 2}]`, `{send: echo, message: 2}`, "none", "invariant it"},
-		"match":   {`invariants: [{name: it, ask: echo, message: [1, 2], match: !sum 4}]`, `{send: echo, message: 2}`, "none", "invariant it"},
-		"sum":     {`invariants: [{name: it, ask: echo, message: [1, 2], match: !sum 3}]`, `{send: echo, message: 2}`, "none", ""},
-		"always":  {`invariants: [{name: it, ask: echo, message: 1, answer: 2, when: always}]`, `{send: echo, message: 2, times: 50}`, "none", "invariant it"},
-		"auditor": {`invariants: [{name: it, auditor: echo}]`, `{crash: echo}`, "none", "auditor /user/echo"},
-		"faults":  {`simulation: {faults: none}`, `{expect-none: me, for: 1s}`, "all", ""},
-		"judged":  {``, `{expect: me, message: 1}`, "none", "step 1"},
-		"excused": {``, `{expect: me, message: 1}`, "order", ""},
+		"holds":     {`invariants: [{name: it, ask: echo, message: 1, answer: 1}]`, `{send: echo, message: 2}`, "none", ""},
+		"answer":    {`invariants: [{name: it, ask: echo, message: 1, answer: 2}]`, `{send: echo, message: 2}`, "none", "invariant it"},
+		"match":     {`invariants: [{name: it, ask: echo, message: [1, 2], match: !sum 4}]`, `{send: echo, message: 2}`, "none", "invariant it"},
+		"sum":       {`invariants: [{name: it, ask: echo, message: [1, 2], match: !sum 3}]`, `{send: echo, message: 2}`, "none", ""},
+		"always":    {`invariants: [{name: it, ask: echo, message: 1, answer: 2, when: always}]`, `{send: echo, message: 2, times: 50}`, "none", "invariant it"},
+		"grows":     {`invariants: [{name: it, ask: echo, message: 5, grows: true, when: always}]`, `{send: echo, message: 2, times: 50}`, "none", ""},
+		"no number": {`invariants: [{name: it, ask: echo, message: [1], grows: true}]`, `{send: echo, message: 2}`, "none", "invariant it"},
+		"auditor":   {`invariants: [{name: it, auditor: echo}]`, `{crash: echo}`, "none", "auditor /user/echo"},
+		"faults":    {`simulation: {faults: none}`, `{expect-none: me, for: 1s}`, "all", ""},
+		"judged":    {``, `{expect: me, message: 1}`, "none", "step 1"},
+		"excused":   {``, `{expect: me, message: 1}`, "order", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := Parse("it_test.yaml", []byte("scenarios: [{name: x, steps: ["+x.step+"], "+x.extra+"}]"))

@@ -104,26 +104,31 @@ func (w *world) send(s *step) error {
 }
 
 func (w *world) ask(s *step) error {
+	_, err := w.asks(s)
+	return err
+}
+
+// asks is ask with the answer.
+func (w *world) asks(s *step) (m host.Message, err error) {
 	to, err := w.address(s.object())
 	if err != nil {
-		return err
+		return m, err
 	}
 	v, err := w.message(s)
 	if err != nil {
-		return err
+		return m, err
 	}
 	if !w.simulated.sends(w.messages) {
-		return nil
+		return m, nil
 	}
 	w.note("ask %s: %s", to.Path(), source(at(s.n, "message")))
 	p, err := w.sys.Request(to.To, to.Message(v))
 	if err != nil {
-		return w.answered(s, host.Message{}, err)
+		return m, w.answered(s, m, err)
 	}
 	if err := w.runUntilIdle(); err != nil {
-		return err
+		return m, err
 	}
-	var m host.Message
 	within := s.span("within", DefaultWithin)
 	got, err := w.until(within, func() bool {
 		select {
@@ -134,7 +139,7 @@ func (w *world) ask(s *step) error {
 		}
 	})
 	if err != nil {
-		return err
+		return m, err
 	}
 	if !got {
 		p.Cancel()
@@ -143,11 +148,11 @@ func (w *world) ask(s *step) error {
 			e.hint = w.state(ref)
 		}
 		if s.has("error") { // a missing answer is an error, too
-			return w.answered(s, m, e)
+			return m, w.answered(s, m, e)
 		}
-		return e
+		return m, e
 	}
-	return w.answered(s, m, m.Err())
+	return m, w.answered(s, m, m.Err())
 }
 
 // answered compares an answer, or the reason why there is none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/durable"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 )
@@ -96,6 +98,9 @@ func (d *Disk) Work() bool {
 	return did
 }
 
+// failed reports whether nothing is recorded any more.
+func (d *Disk) failed() bool { return d != nil && (d.store == nil || d.store.Err() != nil) }
+
 // phase is where a process stands.
 type phase uint8
 
@@ -116,7 +121,7 @@ func (d *Disk) Turn() (dies bool) {
 	if h%3 == 0 {
 		d.Work()
 	}
-	if h>>8%64 == 0 && d.r.nothingHeld() {
+	if h>>8%64 == 0 {
 		_ = d.store.Checkpoint(context.Background()) // that it fails is no violation: it is tried again
 	}
 	if d.store.Err() != nil {
@@ -209,7 +214,6 @@ func (d *Disk) Opening() {
 	clear(r.living)
 	clear(r.begun)
 	clear(r.cut)
-	clear(r.once.late)
 	r.held, r.victim = 0, ""
 	d.dead, r.phase = false, repeats
 }
@@ -279,12 +283,22 @@ func (r *Run) look(sys *host.System) map[abi.Ref]*port.State {
 
 // differs says in what two states differ; "" if they are equal.
 func differs(was, now *port.State) string {
+	if was.Life == "restarting" && now.Life == "failed" {
+		return "" // it goes on with the order to restart
+	}
+	mail := func(s *port.State) string {
+		all := slices.Clone(s.Mail)
+		for i := range all {
+			all[i].Flags &^= mark.Promised // who waited in the process is gone
+		}
+		return fmt.Sprintf("%+v", all)
+	}
 	for _, x := range []struct {
 		what string
 		a, b any
 	}{
 		{"state of life", was.Life, now.Life}, {"incarnation", was.Incarnation, now.Incarnation}, {"number of turns", was.Turns, now.Turns},
-		{"mailbox", fmt.Sprintf("%+v", was.Mail), fmt.Sprintf("%+v", now.Mail)}, {"number of messages", was.Position, now.Position},
+		{"mailbox", mail(was), mail(now)}, {"number of messages", was.Position, now.Position},
 		{"timers", fmt.Sprint(was.Timers), fmt.Sprint(now.Timers)}, {"children", fmt.Sprint(was.Children), fmt.Sprint(now.Children)},
 		{"other state", was.Rest, now.Rest},
 	} {
@@ -292,7 +306,7 @@ func differs(was, now *port.State) string {
 			return fmt.Sprintf("its %s is %v, and was %v", x.what, x.b, x.a)
 		}
 	}
-	if string(was.Saved) != string(now.Saved) {
+	if was.Life != "failed" && string(was.Saved) != string(now.Saved) { // of one that has failed, nothing is left
 		return fmt.Sprintf("its memory is another one: %d bytes, and were %d", len(now.Saved), len(was.Saved))
 	}
 	return ""

@@ -123,7 +123,6 @@ func (d *door) Push(e *host.Envelope) error {
 	if host.IsMail(e) && !d.closed && d.host != nil {
 		if v, wait = d.judge(e, from); v == passes && len(d.late[e.Sender]) > 0 {
 			d.late[e.Sender] = append(d.late[e.Sender], e) // it keeps its place behind what is late
-			r.once.hold(e, kept)
 			r.held += e.Size()
 			r.mu.Unlock()
 			return nil
@@ -132,7 +131,6 @@ func (d *door) Push(e *host.Envelope) error {
 	switch v {
 	case held:
 		d.late[e.Sender] = append(d.late[e.Sender], e)
-		r.once.hold(e, kept)
 		r.held += e.Size()
 		sender := e.Sender
 		first := len(d.late[sender]) == 1
@@ -175,7 +173,7 @@ func (d *door) Push(e *host.Envelope) error {
 // keeping reports whether a durable actor runs. The run's lock is held.
 func (r *Run) keeping() bool {
 	by := r.doors[r.once.by]
-	return by != nil && by.kept
+	return by != nil && by.kept && !r.disk.failed()
 }
 
 // keeps reports whether a message is one of a durable actor to another. The run's lock is held.
@@ -258,10 +256,11 @@ func (d *door) judge(e *host.Envelope, from string) (verdict, time.Duration) {
 				return refused, 0
 			}
 		}
-		if !r.keeps(e, d) { // what durable actors tell each other is not lost
-			if _, yes := r.strikes(Drop, d.path, link); yes {
-				return lost, 0
-			}
+		if r.keeps(e, d) { // else it is in the mailbox before the sender goes on, and not lost
+			break
+		}
+		if _, yes := r.strikes(Drop, d.path, link); yes {
+			return lost, 0
 		}
 		if arg, yes := r.strikes(Late, d.path, link); yes {
 			return held, wait(arg)
@@ -300,10 +299,9 @@ func (d *door) push(e *host.Envelope) error {
 // late1 delivers a message that was held back, or the second one of two.
 func (d *door) late1(e *host.Envelope) {
 	d.r.mu.Lock()
-	closed, kept := d.closed, d.r.once.late[e]
-	delete(d.r.once.late, e)
+	closed := d.closed
 	d.r.mu.Unlock()
-	if closed || d.arrives(e, nil, kept) != nil {
+	if closed || d.push(e) != nil {
 		d.host.Dropped(e, host.DeadDropped)
 		return
 	}
@@ -411,7 +409,7 @@ func (d *door) Close(drain func(*host.Envelope)) {
 	r := d.r
 	r.mu.Lock()
 	d.closed = true
-	if !r.still() {
+	if !r.still() && !r.disk.failed() { // else they end with the process
 		r.once.ends(d.ref.UID())
 	}
 	var senders []abi.Ref

@@ -17,9 +17,8 @@ import (
 // under the run's lock.
 type once struct {
 	links map[link]*traffic
-	fresh []*sent                 // of the step under way
-	by    abi.Ref                 // who runs in it; 0: there is none
-	late  map[*host.Envelope]bool // of those that are late: what counts
+	fresh []*sent // of the step under way
+	by    abi.Ref // who runs in it; 0: there is none
 }
 
 // link is from an actor to another.
@@ -36,6 +35,7 @@ type sent struct {
 	turn uint64  // how many turns that one had had afterwards
 	sum  uint64
 	text string
+	not  bool // it was refused; nobody knows of that in the next process, where it may arrive
 }
 
 // taken is a message in a mailbox.
@@ -79,20 +79,12 @@ func (o *once) sends(e *host.Envelope, to abi.Ref) *sent {
 func (o *once) takes(e link, m taken, s *sent, refused bool) {
 	t := o.of(e)
 	if refused {
-		t.sent = slices.DeleteFunc(t.sent, func(x *sent) bool { return x == s })
+		if s != nil {
+			s.not = true
+		}
 		return
 	}
 	t.taken = append(t.taken, m)
-}
-
-// hold notes that a message is late.
-func (o *once) hold(e *host.Envelope, kept bool) {
-	if kept {
-		if o.late == nil {
-			o.late = map[*host.Envelope]bool{}
-		}
-		o.late[e] = true
-	}
 }
 
 // stepped is called after each step.
@@ -139,20 +131,51 @@ func (o *once) crashed(is map[abi.Ref]*port.State) {
 func (o *once) check(r *Run) {
 	for _, l := range slices.SortedFunc(maps.Keys(o.links), func(a, b link) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }) {
 		t := o.links[l]
-		for i := range max(len(t.sent), len(t.taken)) {
-			switch from, to := r.nameOf(l.from), r.nameOf(l.to); {
-			case i >= len(t.taken):
-				r.violate("durable actors hear each other once", "message %d of %s to %s has not arrived: %s", i+1, from, to, t.sent[i].text)
-			case i >= len(t.sent):
-				r.violate("durable actors hear each other once", "message %d of %s to %s has arrived and was not sent, or was sent once: %s", i+1, from, to, t.taken[i].text)
-			case t.sent[i].sum != t.taken[i].sum:
-				r.violate("durable actors hear each other once", "message %d of %s to %s has arrived as %s, and was sent as %s", i+1, from, to, t.taken[i].text, t.sent[i].text)
-			default:
-				continue
-			}
-			return
+		if t.agree() {
+			continue
 		}
+		want := slices.DeleteFunc(slices.Clone(t.sent), func(s *sent) bool { return s.not })
+		i := 0
+		for i < min(len(want), len(t.taken)) && want[i].sum == t.taken[i].sum {
+			i++
+		}
+		what := "has arrived and was not sent, or was sent once"
+		text := ""
+		switch {
+		case i >= len(t.taken):
+			what, text = "has not arrived", want[i].text
+		case i >= len(want):
+			text = t.taken[i].text
+		default:
+			what, text = "was sent as "+want[i].text+", and has arrived", t.taken[i].text
+		}
+		r.violate("durable actors hear each other once", "message %d of %s to %s %s: %s", i+1, r.nameOf(l.from), r.nameOf(l.to), what, text)
+		return
 	}
+}
+
+// agree reports whether all that was sent has arrived, in order. What was refused may have arrived: if it has, that is settled.
+func (t *traffic) agree() bool {
+	i, j := 0, 0
+	for i < len(t.sent) && j < len(t.taken) && !t.sent[i].not && t.sent[i].sum == t.taken[j].sum {
+		i, j = i+1, j+1
+	}
+	switch {
+	case i == len(t.sent):
+		return j == len(t.taken)
+	case !t.sent[i].not:
+		return false
+	}
+	rest := traffic{t.sent[i+1:], t.taken[j:]}
+	if rest.agree() {
+		return true
+	}
+	if j == len(t.taken) || t.taken[j].sum != t.sent[i].sum {
+		return false
+	}
+	rest.taken = t.taken[j+1:]
+	t.sent[i].not = !rest.agree()
+	return !t.sent[i].not
 }
 
 // nameOf is the path of an actor. The lock is held.

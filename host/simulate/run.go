@@ -353,18 +353,6 @@ func (r *Run) Step() bool {
 // caller holds the lock.
 func (r *Run) still() bool { return r.disk != nil && (r.disk.dead || r.phase != runs) }
 
-// nothingHeld reports whether no durable actor has sent another something that is late.
-func (r *Run) nothingHeld() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, d := range r.doors {
-		if d.kept && len(d.late) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // drain reads the events that have come.
 func (r *Run) drain() {
 	for {

@@ -372,11 +372,16 @@ func (l *Log) Trim(before Position) error {
 	l.list = slices.Delete(l.list, 0, n)
 	l.mu.Unlock()
 	// From the first one: a crash leaves files without gaps between them.
-	for _, s := range gone {
-		if err := l.opt.FS.Remove(s.name); err != nil {
-			return err
+	for len(gone) > 0 {
+		err := l.opt.FS.Remove(gone[0].name)
+		if err == nil {
+			gone = gone[1:]
+			err = l.opt.FS.SyncFolder()
 		}
-		if err := l.opt.FS.SyncFolder(); err != nil {
+		if err != nil { // the others are there still: a later Trim begins with them
+			l.mu.Lock()
+			l.list = slices.Insert(l.list, 0, gone...)
+			l.mu.Unlock()
 			return err
 		}
 	}

@@ -822,3 +822,51 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestTrimFails: files that cannot be removed are tried again, before those behind them.
+func TestTrimFails(t *testing.T) {
+	fs := crashfs.New()
+	opt := small(fs)
+	opt.Manual = true
+	l, err := wal.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last wal.Position
+	write := func(files int) {
+		for range 10 * files {
+			if last, err = l.Append(make([]byte, 8000)); err != nil {
+				t.Fatal(err)
+			}
+			l.Work()
+		}
+	}
+	for _, failing := range []string{"remove", "sync folder"} {
+		write(4)
+		fs.Fail(func(_ int, what string) error {
+			if what == failing {
+				return syscall.EIO
+			}
+			return nil
+		})
+		if err := l.Trim(last); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+		fs.Fail(nil)
+		opt.FS = fs.Copy()
+		if _, err := records(opt); err != nil {
+			t.Fatalf("%s has failed: %v", failing, err)
+		}
+	}
+	write(4)
+	if err := l.Trim(last); err != nil {
+		t.Fatal(err)
+	}
+	opt.FS = fs.Copy()
+	if list, err := records(opt); err != nil || len(list) == 0 || len(list) > 20 {
+		t.Fatalf("%d records: %v", len(list), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
