@@ -242,7 +242,7 @@ func (volatile) Abandon()                          {}
 
 // newSystem makes the system, and opens the store if there is one.
 func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting, err error) {
-	if err := b.closeStore(); err != nil {
+	if err := b.closeStore(); err != nil && b.adjustStore == nil {
 		b.log.Error("the store of the last start", "error", err)
 	}
 	if cfg, err = b.recorded(cfg); err != nil {

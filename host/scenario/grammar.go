@@ -220,7 +220,7 @@ var invariantShape = object("an invariant",
 	may("error", text("the answer is an error: what its text is like; "+restIsText)),
 	may("when", text("end (default): when the faults are over and all is at rest; always: at moments that the seed chooses, too", "end", "always")),
 	may("within", span("how long the answer may take, in virtual time; default: 3s")),
-	may("grows", text("true: the answer is a number that is never less than it was before, at whatever moment", "true", "false")),
+	may("grows", boolean("the answer is a number, and never less than one that was known when it was asked for; default: false")),
 	may("auditor", text("instead of ask: an actor that fails when something is wrong")),
 )
 
