@@ -113,13 +113,10 @@ type recordedBox struct {
 // recordedMailbox stands before the mailbox of an actor in a system with a recorder.
 func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
 	return func(l MailboxLimits) Mailbox {
-		b := &recordedBox{a: a}
-		if make != nil {
+		b, usual := &recordedBox{a: a}, &usualBox{}
+		usual.Init(l)
+		if b.inner = usual; make != nil {
 			b.inner = make(l)
-		} else {
-			usual := &usualBox{}
-			usual.Init(l)
-			b.inner = usual
 		}
 		b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
 		a.records = b
