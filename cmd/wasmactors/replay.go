@@ -177,9 +177,18 @@ func (x *replayed) write(c *cli.Context, env *environment, f *blackbox.File) err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s) of %s %.8s, turn %d, %s\n", oneLine(x.Path), oneLine(x.Type), oneLine(x.Image), x.Module, x.Turn, x.Message)
-	fmt.Fprintln(&b, oneLine(x.Failure))
-	for _, frame := range f.Failure.Stack {
-		fmt.Fprintln(&b, "  "+oneLine(frame))
+	failed := oneLine(x.Failure)
+	if at := replay.Culprit(x.Stack); at != nil && at.File != "" {
+		failed = fmt.Sprintf("%-40s  %s", failed, at)
+	}
+	fmt.Fprintln(&b, failed)
+	for k := range x.Stack {
+		fmt.Fprintln(&b, "  "+x.Stack[k].String())
+	}
+	if len(x.Stack) == 0 {
+		for _, frame := range f.Failure.Stack {
+			fmt.Fprintln(&b, "  "+oneLine(frame))
+		}
 	}
 	switch r := x.Report; {
 	case r.Reproduced:

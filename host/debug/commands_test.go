@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/debug"
 	"github.com/wasmactors/wasmactors/host/replay"
 )
@@ -114,6 +116,25 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// A repetition knows the line of a panic, and the calls that have led to it, with both engines.
+func TestLineOfAPanic(t *testing.T) {
+	f := guests(t)["go"](engine(t, false), 1)
+	for _, interpreter := range []bool{false, true} {
+		r := must(replay.Run(context.Background(), engine(t, interpreter), f, replay.Options{}))(t)
+		if !r.Reproduced || r.Turns != 14 {
+			t.Fatalf("%+v", r)
+		}
+		at := replay.Culprit(r.Stack)
+		if at == nil || at.Function != "main.(*cart).add" || filepath.Base(at.File) != "main.go" || at.Line != 37 {
+			t.Errorf("interpreter %v: %+v in %+v", interpreter, at, r.Stack)
+		}
+	}
+	r := must(replay.Run(context.Background(), engine(t, false), guests(t)["wat"](engine(t, false), 1), replay.Options{}))(t)
+	if !r.Reproduced || len(r.Stack) > 0 || replay.Culprit(r.Stack) != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
 // What is wrong is said, and the debugger stays where it is.
 func TestMistakes(t *testing.T) {
 	e := engine(t, false)
@@ -210,5 +231,34 @@ func TestOtherModule(t *testing.T) {
 	f.Module = nil
 	if _, err := debug.Open(context.Background(), e, f, replay.Options{}); !errors.Is(err, replay.ErrModule) {
 		t.Error(err)
+	}
+}
+
+// A file may be forged: its module runs within limits whatever the file says, and its texts are made safe for terminals.
+func TestForgedFiles(t *testing.T) {
+	e := engine(t, false)
+	f := crashOfFuel(t, e)
+	f.Fuel, f.Failure.Kind, f.Failure.Reason = 0, abi.FailureTrap, "\x1b[2J" // it never ends by itself
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := debug.Open(ctx, e, f, replay.Options{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	f = guests(t)["wat"](e, 1)
+	f.Image.Config.MemoryLimit, f.Memory = 1<<40, 1<<40
+	if d, err := debug.Open(context.Background(), e, f, replay.Options{Memory: 512 << 10}); err == nil {
+		d.Close()
+	} else {
+		t.Error(err) // it needs no more
+	}
+	if _, err := debug.Open(context.Background(), e, f, replay.Options{Memory: 128 << 10}); err == nil || !strings.Contains(err.Error(), "memory") {
+		t.Error(err)
+	}
+	bad := debug.Result{
+		Frame: &debug.Frame{Function: "f\x1b[2J", File: "\x1b]0;x\a.go", Line: 1}, Stack: []debug.Frame{{Function: "\x9b2J"}}, Failure: "\x1b[2J", Log: "ok", Trace: "a\x1b[2J\nb",
+		Message: "\x1b[2J", Note: "\x1b[2J", Sent: []debug.Sent{{Op: "send", To: "\x1b[2J", Payload: "\x1b[2J"}}, Globals: []debug.Global{{Name: "\x1b[2J"}},
+	}
+	if s := bad.String(); strings.ContainsAny(s, "\x1b\u009b\a") {
+		t.Errorf("%q", s)
 	}
 }

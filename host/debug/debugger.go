@@ -13,16 +13,16 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/replay"
-	"github.com/wasmactors/wasmactors/internal/pclntab"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
 // Bounds of a debugger.
 const (
-	mostStateBytes      = 256 << 20 // of states between turns
-	mostCheckpointBytes = 256 << 20 // within a turn
-	every               = 10 * time.Millisecond
+	mostStateBytes      = 256 << 20            // of states between turns
+	mostCheckpointBytes = 256 << 20            // within a turn
+	every               = 6 * time.Millisecond // between two checkpoints
+	smallCheckpoint     = 4 << 20
 	firstChunk          = 100_000
 	markEvery           = 16
 )
@@ -34,9 +34,8 @@ type Debugger struct {
 	x       *sandbox.Instance
 	ctx     context.Context
 	cancel  context.CancelFunc
-	table   *pclntab.Table // nil: the guest is not of standard Go
+	lines   *replay.Lines // nil: the guest is not of standard Go
 	symbols *symbols
-	numbers map[string]int // of Go's functions by their names in the module; nil: not made yet
 	batches bool
 
 	marks []mark
@@ -52,6 +51,7 @@ type Debugger struct {
 	run    *stepped // nil: none is under way
 	checks []*sandbox.Checkpoint
 	chunk  uint64
+	again  bool  // a checkpoint is to be kept at the next stop: the last one was used
 	here   Place // where the run is
 	view   *view // what the last entry that has ended had come to; nil: none has
 	at     Place
@@ -86,7 +86,7 @@ func Open(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o repla
 		return nil, err
 	}
 	d.symbols = symbolsOf(s.Module())
-	d.table = pclntab.Find(append([]byte(nil), d.x.Memory()...))
+	d.lines = replay.LinesOf(append([]byte(nil), d.x.Memory()...))
 	return d, nil
 }
 
@@ -324,7 +324,14 @@ func (d *Debugger) back(to Place) bool {
 	p := d.position(to)
 	for k := len(d.checks) - 1; k >= 0; k-- {
 		c := d.checks[k]
-		if c.At.Before(p) && d.run.steps.Back(c, p) {
+		if !c.At.Before(p) {
+			continue
+		}
+		to := p
+		if c.Bytes() < smallCheckpoint { // where it is not much, there is to be one again
+			to, d.again = sandbox.Position{Phase: c.At.Phase, Fuel: c.At.Fuel + 1}, true
+		}
+		if d.run.steps.Back(c, to) {
 			d.checks = append(d.checks[:k], d.checks[k+1:]...)
 			return true
 		}
@@ -338,6 +345,10 @@ func (d *Debugger) towards(to Place) visitor {
 	begun := time.Now()
 	return func(s *sandbox.Steps) bool {
 		at := s.At()
+		if d.again {
+			d.again = false
+			d.keep(s)
+		}
 		if !at.Before(p) {
 			return true
 		}

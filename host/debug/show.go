@@ -44,15 +44,6 @@ type Result struct {
 	Help    []Command `json:"-"`
 }
 
-// Frame is a call under way.
-type Frame struct {
-	Function string `json:"function"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	// Begin says that the line is that where the function begins: where in it is not known.
-	Begin bool `json:"begin,omitempty"`
-}
-
 // Global is a mutable global of the guest.
 type Global struct {
 	Number int    `json:"number"` // of the mutable ones
@@ -79,19 +70,6 @@ type Range struct {
 	Length  int    `json:"length"`
 	Before  string `json:"before"` // hexadecimal, the first bytes
 	After   string `json:"after"`
-}
-
-// String is the frame in a line.
-func (f *Frame) String() string {
-	s := printable.Line(f.Function, mostLine)
-	if f.File != "" {
-		at := fmt.Sprintf("%s:%d", printable.Line(f.File, mostLine), f.Line)
-		if f.Begin {
-			at += " (begins)"
-		}
-		s = fmt.Sprintf("%-40s  %s", at, s)
-	}
-	return s
 }
 
 // String is the result as a terminal shows it: whole lines.
@@ -209,7 +187,7 @@ func (d *Debugger) doGlobals(ctx context.Context, args []string, r *Result) erro
 	r.Globals = []Global{}
 	for k, v := range bits {
 		g := Global{Number: k, Bits: v}
-		if d.table != nil && k < len(goGlobals) {
+		if d.lines != nil && k < len(goGlobals) {
 			g.Name = goGlobals[k]
 		}
 		r.Globals = append(r.Globals, g)

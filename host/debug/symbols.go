@@ -52,8 +52,8 @@ func (d *Debugger) functions(name string) (map[int]bool, error) {
 			found[n] = true
 		}
 	}
-	if d.table != nil {
-		d.table.Each(match)
+	if d.lines != nil {
+		d.lines.Each(match)
 	}
 	for n, full := range d.symbols.functions {
 		match(n, full)
@@ -61,7 +61,7 @@ func (d *Debugger) functions(name string) (map[int]bool, error) {
 	switch {
 	case len(found) > 0:
 		return found, nil
-	case d.symbols.module == nil && d.table == nil:
+	case d.symbols.module == nil && d.lines == nil:
 		return nil, fmt.Errorf("there are no names of functions without the module: give it with --module")
 	}
 	return nil, fmt.Errorf("there is no function %q", clip(name))

@@ -56,6 +56,8 @@ type Report struct {
 	Failure *abi.Failure `json:"-"`
 	// Differences are what was not equal: the first one, or those of another module up to a bound.
 	Differences []Difference `json:"differences,omitempty"`
+	// Stack is that of the failure, innermost first, with lines: only of guests of standard Go.
+	Stack []Frame `json:"stack,omitempty"`
 	// More is how many differences are not listed.
 	More int `json:"more,omitempty"`
 	// Note says what the report does not show.
@@ -422,6 +424,7 @@ func (r *run) compare(e *blackbox.Entry, last bool, done int, f *abi.Failure, ou
 	default:
 		r.report.Turns += e.Done
 		r.report.Reproduced = true
+		r.report.Stack = r.stackOf(f.Stack)
 		if r.file.Judged {
 			r.report.Note = "what its commands cost depends on other actors: they are the same, and the host has refused them"
 		}
@@ -442,6 +445,7 @@ func (r *run) compareOther(e *blackbox.Entry, last bool, done int, f *abi.Failur
 		return false
 	}
 	if last {
+		r.report.Stack = r.stackOf(f.Stack)
 		r.differs(e.First+uint64(done), -1, -1, "it fails: %v", f)
 		return false
 	}

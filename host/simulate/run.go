@@ -30,7 +30,7 @@ type Violation struct {
 	Rule string        `json:"rule"` // short, the same for all failures of one kind
 	What string        `json:"what"`
 	File string        `json:"file,omitempty"` // the crash file of the actor that has failed; empty: there is none
-	At   time.Duration `json:"at"` // virtual, since the beginning
+	At   time.Duration `json:"at"`             // virtual, since the beginning
 }
 
 // Places says what is special about actors, by path.

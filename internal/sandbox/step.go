@@ -265,24 +265,10 @@ func (s *Steps) rewind(c *Checkpoint) error {
 	x, in := s.x, s.x.in
 	x.in = nil // the memory grows, but not for the guest
 	defer func() { x.in = in }()
-	stale, err := x.memory.Reset()
-	if err != nil {
+	if err := x.rewindMemory(&c.patch); err != nil {
 		return err
-	}
-	m := x.module.Memory()
-	if stale && !x.memory.Rebase(m.Grow) {
-		return errors.New("its memory has reached its maximum")
 	}
 	limit := x.image.cfg.MemoryLimit
-	x.memory.SetLimit(max(c.patch.Size(), limit))
-	if now := x.memory.Size(); c.patch.Size() > now {
-		if _, ok := m.Grow(uint32((c.patch.Size() - now) / slots.WasmPage)); !ok {
-			return errors.New("its memory does not grow")
-		}
-	}
-	if err := x.memory.Apply(&c.patch); err != nil {
-		return err
-	}
 	if in.MemoryLimit != 0 {
 		limit = min(limit, in.MemoryLimit)
 	}
@@ -313,6 +299,28 @@ func (s *Steps) rewind(c *Checkpoint) error {
 	}
 	x.random.live = false
 	return nil
+}
+
+// rewindMemory gives the memory the size and the contents that a patch was made from.
+func (x *Instance) rewindMemory(p *slots.Patch) error {
+	if x.memory.Size() == p.Size() {
+		return x.memory.Rewind(p)
+	}
+	stale, err := x.memory.Reset()
+	if err != nil {
+		return err
+	}
+	m := x.module.Memory()
+	if stale && !x.memory.Rebase(m.Grow) {
+		return errors.New("its memory has reached its maximum")
+	}
+	x.memory.SetLimit(max(p.Size(), x.image.cfg.MemoryLimit))
+	if now := x.memory.Size(); p.Size() > now {
+		if _, ok := m.Grow(uint32((p.Size() - now) / slots.WasmPage)); !ok {
+			return errors.New("its memory does not grow")
+		}
+	}
+	return x.memory.Apply(p)
 }
 
 // clone is a copy that shares nothing.
