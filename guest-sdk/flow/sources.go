@@ -92,11 +92,13 @@ func Blob(name string, part blob.Range, timeout time.Duration) rules.Source[[]by
 	})
 }
 
-// Body is a source of the body of what a web server answers. A status that is no success is an error. With flow.Lines and flow.Events it
-// is a source of server-sent events.
+// Body is a source of the body of what a web server answers, as it comes: q.Answer has no effect. A status that is no success is an
+// error, and so is a part that takes longer than timeout. With flow.Lines and flow.Events it is a source of server-sent events.
 func Body(q *httpx.Request, timeout time.Duration) rules.Source[[]byte] {
+	streamed := *q
+	streamed.Answer = httpx.Streamed // an answer that does not end would never come whole
 	return bytesOf(place{}, timeout, func(ctx *actor.Context, done parts) {
-		httpx.Do(ctx, q, func(ctx *actor.Context, res *httpx.Response, err error) error {
+		httpx.Do(ctx, &streamed, func(ctx *actor.Context, res *httpx.Response, err error) error {
 			if err == nil && !res.OK() {
 				res.Discard(ctx)
 				err = &service.Error{Code: service.Internal, Text: "the server has answered with status " + strconv.Itoa(res.Status)}

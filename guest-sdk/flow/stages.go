@@ -29,6 +29,25 @@ func with[T any](each func(ctx *actor.Context, v T) error, end func(ctx *actor.C
 // Do is a sink that calls f for each element, within the actor's turn.
 func Do[T any](f func(ctx *actor.Context, v T) error) rules.Sink[T] { return with(f, nil) }
 
+// Store is a sink that begins something for each element that is not over within the turn, such as a write to a service or a connection.
+// f's continuation returns what done returns. n are under way at most, so whoever answers sets the pace of the stream; an error is one
+// of the stage.
+func Store[T any](n int, f func(ctx *actor.Context, v T, done func(ctx *actor.Context, err error) error)) rules.Sink[T] {
+	return rules.Through(func(src rules.Source[T]) rules.Source[struct{}] {
+		return rules.MapAsync(src, n, func(g *rules.Graph, v T, done func(struct{}, error)) func() {
+			ctx := ContextOf(g)
+			if ctx == nil {
+				done(struct{}{}, errRunner)
+				return nil
+			}
+			f(ctx, v, func(ctx *actor.Context, err error) error {
+				return Later(g, ctx, func() { done(struct{}{}, err) })
+			})
+			return nil
+		})
+	}, rules.Ignore[struct{}]())
+}
+
 // encoded is an element as a message.
 type encoded[T any] struct {
 	c rules.Codec[T]

@@ -110,6 +110,7 @@ func load(dir string, patterns ...string) ([]*packages.Package, error) {
 // report writes the table and returns the counts that have limits.
 func report(w io.Writer, loaded []*packages.Package) map[string]int {
 	counts := map[string]int{}
+	together := 0
 	fmt.Fprintf(w, "%-28s %6s %6s %7s %7s\n", "package of the engine", "files", "uses", "circle", "lines")
 	for _, p := range loaded {
 		name := strings.TrimPrefix(p.PkgPath, module)
@@ -118,6 +119,9 @@ func report(w io.Writer, loaded []*packages.Package) map[string]int {
 		}
 		lines := linesOf(p)
 		counts["lines of the product"] += lines
+		if slices.Contains(sockets, name) {
+			together += lines
+		}
 		if !ofEngine(name) {
 			continue
 		}
@@ -136,12 +140,15 @@ func report(w io.Writer, loaded []*packages.Package) map[string]int {
 			counts[others] = max(counts[others], len(largest))
 		}
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\n%7d  lines of %s together\n", together, strings.Join(sockets, ", "))
 	for _, name := range sorted(counts) {
 		fmt.Fprintf(w, "%7d  %s\n", counts[name], name)
 	}
 	return counts
 }
+
+// sockets are the packages of sockets and streams of messages, which together have at most 5000 lines.
+var sockets = []string{"host/service/tcp", "host/service/udp", "host/flow"}
 
 func ofEngine(name string) bool {
 	return name == "host" || slices.ContainsFunc([]string{"host/internal/", "internal/", "runtime", "supervision"}, func(of string) bool { return strings.HasPrefix(name, of) })

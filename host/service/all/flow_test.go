@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,8 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/blob"
+	httpclient "github.com/wasmactors/wasmactors/host/service/http"
+	"github.com/wasmactors/wasmactors/host/service/kv"
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/host/service/sql"
@@ -185,5 +189,74 @@ func TestFlowOfFrames(t *testing.T) {
 	f.Spawn("again", "flow-frames", f.grant, []any{uint64(f.probe.UID()), l.Addr().String() + " x"})
 	if all := f.rest(); !slices.Equal(all, []string{"only", "these"}) {
 		t.Fatal(all)
+	}
+}
+
+// What a stream has stored is what another one gives: all entries of a range, which do not fit into one answer.
+func TestFlowOfEntries(t *testing.T) {
+	f := flowFrom(t, kv.Service, &kv.Settings{}, kv.Service.Grant(kv.Grant{Namespace: "n", Mode: "rw"}, service.Bounds{}))
+	stored, err := f.World.System.Ended(f.Spawn("store", "flow-store", f.grant, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-stored
+	f.do("put", m{"key": "other", "value": []byte{1}})
+	f.stream("flow-entries", "key ")
+	var want []string
+	for i := range 500 {
+		want = append(want, fmt.Sprint("key ", 1001+i))
+	}
+	if all := f.rest(); !slices.Equal(all, want) {
+		t.Fatalf("%d entries: %.300q", len(all), all)
+	}
+}
+
+// The lines of a body that comes in parts, server-sent events, and a status that is no success.
+func TestFlowOfBodies(t *testing.T) {
+	f := flowFrom(t, httpclient.Service, nil, httpclient.Service.Grant(httpclient.Grant{Hosts: []string{"http://127.0.0.1:*"}, Private: []string{"loopback"}}, service.Bounds{}))
+	var want []string
+	for i := range 900 {
+		want = append(want, strings.Repeat(fmt.Sprint("line ", i, " "), 40))
+	}
+	next := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/lines":
+			_, _ = io.WriteString(w, strings.Join(want, "\n"))
+		case "/events":
+			for i := range 3 {
+				fmt.Fprintf(w, ": a comment\nid: %d\nevent: add\ndata: a\ndata: %d\n\n", i, i)
+				w.(http.Flusher).Flush()
+				select {
+				case <-next:
+				case <-r.Context().Done():
+				}
+			}
+		default:
+			http.Error(w, "no", http.StatusTeapot)
+		}
+	}))
+	defer s.Close()
+	f.stream("flow-body", s.URL+"/lines")
+	if all := f.rest(); !slices.Equal(all, want) {
+		t.Fatalf("%d lines: %.100q", len(all), all[:min(len(all), 3)])
+	}
+	f.stream("flow-events", s.URL+"/events")
+	for i := range 3 { // each comes before the next one is sent
+		if got := f.comes(); got != fmt.Sprintf("add %d a\n%d", i, i) {
+			t.Fatalf("%q", got)
+		}
+		select {
+		case next <- struct{}{}:
+		case <-time.After(time.Minute):
+			t.Fatal("the server is not there")
+		}
+	}
+	if got := f.comes(); got != "end" {
+		t.Fatalf("%q", got)
+	}
+	f.Spawn("missing", "flow-body", f.grant, []any{uint64(f.probe.UID()), s.URL + "/none"})
+	if got := f.comes(); !strings.Contains(got, "status 418") {
+		t.Fatalf("%q", got)
 	}
 }

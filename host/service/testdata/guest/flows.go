@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
 	"github.com/wasmactors/wasmactors/guest-sdk/blob"
 	guestflow "github.com/wasmactors/wasmactors/guest-sdk/flow"
+	"github.com/wasmactors/wasmactors/guest-sdk/httpx"
+	"github.com/wasmactors/wasmactors/guest-sdk/kv"
 	"github.com/wasmactors/wasmactors/guest-sdk/pubsub"
 	"github.com/wasmactors/wasmactors/guest-sdk/sql"
 	"github.com/wasmactors/wasmactors/guest-sdk/tcp"
@@ -31,6 +35,32 @@ func init() {
 	})
 	texts("flow-topic", func(pattern string) flow.Source[string] {
 		return flow.TakeWhile(guestflow.Topic(pattern, 2, pubsub.Options{}, pubsub.Event.Text), func(s string) bool { return s != "last" })
+	})
+	texts("flow-entries", func(prefix string) flow.Source[string] {
+		return flow.Map(guestflow.Entries(kv.Store{}, kv.Query{Prefix: prefix}), func(e kv.Entry) string { return e.Key })
+	})
+	texts("flow-body", func(url string) flow.Source[string] {
+		return lines(guestflow.Body(&httpx.Request{URL: url}, time.Minute))
+	})
+	texts("flow-events", func(url string) flow.Source[string] {
+		events := flow.Events(lines(guestflow.Body(&httpx.Request{URL: url}, time.Minute)))
+		return flow.Map(events, func(e flow.Event) string { return e.Type + " " + e.ID + " " + e.Data })
+	})
+	// Keys that are stored, four at a time: the store sets the pace.
+	guestflow.Register("flow-store", func(ctx *actor.Context) flow.Stream {
+		keys := flow.Map(flow.Range(1, 500), func(n int) string { return "key " + strconv.Itoa(1000+n) })
+		under, most := 0, 0
+		return flow.To(keys, guestflow.Store(4, func(ctx *actor.Context, key string, done func(*actor.Context, error) error) {
+			under++
+			most = max(most, under)
+			kv.Put(ctx, key, []byte(key), kv.Write{}, func(ctx *actor.Context, _ uint64, err error) error {
+				under--
+				if most > 4 {
+					err = errors.New("too many at once")
+				}
+				return done(ctx, err)
+			})
+		}))
 	})
 	texts("flow-frames", func(arg string) flow.Source[string] {
 		address, hello, _ := strings.Cut(arg, " ")
