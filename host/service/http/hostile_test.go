@@ -25,7 +25,7 @@ func TestRedirects(t *testing.T) {
 	w.name("other.example.com", "93.184.216.35")
 	w.name("in.example.com", "127.0.0.1")
 	w.name("metadata.example.com", "169.254.169.254")
-	var hits atomic.Int32
+	var hits, loops atomic.Int32
 	w.serve("127.0.0.1:80", func(http.ResponseWriter, *http.Request) { hits.Add(1) })
 	w.serve("169.254.169.254:80", func(http.ResponseWriter, *http.Request) { hits.Add(1) })
 	w.serve("10.0.0.1:80", func(http.ResponseWriter, *http.Request) { hits.Add(1) })
@@ -43,6 +43,7 @@ func TestRedirects(t *testing.T) {
 			return
 		}
 		if r.URL.Path == "/loop" {
+			loops.Add(1)
 			http.Redirect(w, r, "/loop", http.StatusFound)
 			return
 		}
@@ -122,6 +123,9 @@ func TestRedirects(t *testing.T) {
 	}
 	if hits.Load() != 0 {
 		t.Errorf("%d requests have reached what is not public", hits.Load())
+	}
+	if n := loops.Load(); n != 4+2 { // of two requests, with the redirects that each may follow
+		t.Errorf("%d requests for a page that redirects to itself", n)
 	}
 	none := f.actor(httpclient.Grant{Hosts: []string{"http://www.example.com"}}, service.Bounds{})
 	if r, err := none.do(with(302, "/x", args{"redirects": 9})); err != nil || r.Status != 302 || r.header("location") != "/x" {

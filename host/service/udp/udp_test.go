@@ -440,40 +440,47 @@ func TestSocketsAreFreed(t *testing.T) {
 	q.open("bind", "127.0.0.1:0", nil)
 }
 
-// What is sent is counted, and so is what cannot be: beyond the outbox, and what the system refuses.
+// What is sent is counted, and so is what cannot be: beyond the outbox, to the byte, and what the system refuses.
 func TestSentDatagramsAreCounted(t *testing.T) {
-	w := newWorld(t, Options{Listen: func(string) (*net.UDPConn, error) {
-		return net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	}})
-	p := w.puppet("p", Grant{Connect: []string{"127.0.0.1:*"}, Listen: []string{"127.0.0.1:*"}, Outbox: 1000})
-	bound, _ := p.open("bind", "127.0.0.1:0", nil)
-	s := w.only()
-	h := &held{conn: s.nc, pass: make(chan error, 100)}
-	s.mu.Lock()
-	s.nc = h
-	s.mu.Unlock()
+	w := newWorld(t, Options{})
 	to := peer(t)
-	args := map[string]any{"to": to.LocalAddr().String(), "data": make([]byte, 436)} // 500 with what it costs
-	p.must(bound, "send", args)
-	p.must(bound, "send", args)
-	p.fails(bound, "send", args, "busy: 1000 bytes wait")
+	h := &held{conn: peer(t), pass: make(chan error, 100)}
+	s := &socket{p: w.svc.Provider().(*provider), h: &holder{grant: Grant{Outbox: 1000}}, nc: h}
+	send := func(size int, want string) {
+		t.Helper()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err := s.send(to.LocalAddr().(*net.UDPAddr).AddrPort(), make([]byte, size))
+		if err != nil && !strings.HasPrefix(err.Error(), want) || (err == nil) != (want == "") {
+			t.Fatalf("%v, want %s", err, want)
+		}
+	}
+	const half = 500 - Overhead
+	send(half, "")
+	send(half, "")
+	send(half, "busy: 1000 bytes wait")
 	if n := w.figures()["sent_dropped_total"]; n != 1 {
 		t.Fatal(n)
 	}
 	h.pass <- nil
 	h.pass <- net.ErrClosed
 	heardBy(t, to)
-	w.until(func(f map[string]float64) bool { return f["sent_datagrams_total"] == 1 && f["sent_dropped_total"] == 2 })
 	w.untilEmpty(s)
+	if f := w.figures(); f["sent_datagrams_total"] != 1 || f["sent_dropped_total"] != 2 {
+		t.Fatal(f)
+	}
 	h.pass <- nil
-	p.must(bound, "send", args) // there is room again, and it goes on
+	send(half, "") // there is room again, and it goes on
 	heardBy(t, to)
-	w.until(func(f map[string]float64) bool { return f["sent_datagrams_total"] == 2 })
-	// Each limit to the byte.
-	p.fails(bound, "send", map[string]any{"to": to.LocalAddr().String(), "data": make([]byte, 1000-Overhead+1)}, "busy: ")
+	w.untilEmpty(s)
+	send(1000-Overhead+1, "busy: ")
 	h.pass <- nil
-	p.must(bound, "send", map[string]any{"to": to.LocalAddr().String(), "data": make([]byte, 1000-Overhead)})
+	send(1000-Overhead, "")
 	heardBy(t, to)
+	w.untilEmpty(s)
+	if f := w.figures(); f["sent_datagrams_total"] != 3 {
+		t.Fatal(f)
+	}
 }
 
 // held is a socket that sends only when the test lets it.
