@@ -221,7 +221,7 @@ func arguments(ctx context.Context, app *cli.App, cmd *cli.Command, before []str
 			return []string{"ls", "get", "put", "del"}
 		}
 		return nil
-	case "reload":
+	case "reload", "upgrade":
 		return bundles()
 	case "ps", "cache", "version":
 		return nil

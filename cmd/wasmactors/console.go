@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -316,6 +317,28 @@ func (c *console) reloaded(r admin.Reloaded) {
 		c.env.writeJSON(map[string]any{"event": "reloaded", "restarted": r.Restarted, "modules": r.Modules, "actors": r.Actors})
 	default:
 		c.log.Info("read again", "restarted", r.Restarted, "modules", len(r.Modules), "actors", len(r.Actors))
+	}
+}
+
+// upgraded prints that an operator has exchanged the code of actors.
+func (c *console) upgraded(r *admin.UpgradeReport) {
+	for i := range r.Modules {
+		m := &r.Modules[i]
+		did := map[string]int{}
+		for _, t := range m.Types {
+			for name, n := range t.Did {
+				did[name] += n
+			}
+		}
+		switch {
+		case c.quiet:
+		case c.json:
+			c.env.writeJSON(map[string]any{"event": "upgraded", "module": m.Module, "before": m.Before, "now": m.Now, "did": did, "stopped": m.Stopped, "rolled_back": m.RolledBack})
+		case m.Stopped != "" || did[upgrade.Restarted] > 0:
+			c.log.Warn("upgraded "+m.Module, "actors", fmt.Sprint(did), "stopped", m.Stopped)
+		default:
+			c.log.Info("upgraded "+m.Module, "actors", fmt.Sprint(did))
+		}
 	}
 }
 

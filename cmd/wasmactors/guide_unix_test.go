@@ -63,7 +63,7 @@ func guideSteps(t *testing.T, page string, files bool) (steps []step) {
 
 var (
 	numbers = regexp.MustCompile(`[0-9]+([.:][0-9]+)*(ns|µs|ms|s|m|h|d|k|M|G|K|B| [KMG]iB)?([0-9]+(s|m|h))?\b`)
-	ids     = regexp.MustCompile(`\b[0-9a-f]{16}\b`)
+	ids     = regexp.MustCompile(`\b([0-9a-f]{16}|[0-9a-f]{12})\b`)
 	folders = regexp.MustCompile(`/[^ "]*/wasmactors/`)
 	blanks  = regexp.MustCompile(` +`)
 )

@@ -34,7 +34,9 @@ type live struct {
 
 	running context.Context // ends with the run, and what is being built for it
 
-	mu     sync.Mutex // held while the bundle starts or changes
+	changing sync.Mutex // held while the bundle changes, before mu
+
+	mu     sync.Mutex // held while the bundle starts, and while it changes by a reload
 	bundle *bundle.Bundle
 	sys    *host.System // nil: neither version could be started
 	before host.Stats   // of the systems that have ended
@@ -110,6 +112,8 @@ func (l *live) wait(ctx context.Context) {
 
 // reload reads the bundle again and changes what runs. An error says why everything is as it was.
 func (l *live) reload(ctx context.Context, r admin.Reload) (admin.Reloaded, error) {
+	l.changing.Lock()
+	defer l.changing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	done := admin.Reloaded{PID: os.Getpid(), Restarted: r.Restart, Modules: []string{}, Actors: []admin.ReloadedActor{}, Why: []string{}}

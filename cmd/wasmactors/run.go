@@ -173,7 +173,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	ongoing, over := context.WithCancel(c.Context)
 	defer over()
 	l := &live{running: ongoing, c: c, path: path, vars: vars, options: options, consent: env.consent, console: console, door: door, telemetry: telemetry, fed: input != nil, bundle: b}
-	door.cfg = door.cfg.WithReload(l.reload)
+	door.cfg = door.cfg.WithReload(l.reload).WithUpgrade(l.upgrade)
 	if err := l.start(); err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ECHO", abs("../../host/testdata/echo.wasm"))
+			e.Setenv("TALLY", abs("../../host/upgrade/testdata/wat"))
 			e.Setenv("TRAP", abs("../../host/testdata/hostile/unreachable.wasm"))
 			e.Setenv("DIVIDE", abs("../../host/testdata/hostile/divide.wasm"))
 			e.Setenv("ECHO_SINGLE", abs("../../host/testdata/echo_single.wasm"))

@@ -29,6 +29,7 @@ type Config struct {
 	keys       func() operate.Keys
 	shutdown   func()
 	reload     func(context.Context, Reload) (Reloaded, error)
+	upgrade    func(context.Context, Upgrade, func(UpgradeStep)) (UpgradeReport, error)
 	log        *slog.Logger
 	bounds     bounds
 }

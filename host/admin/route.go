@@ -26,6 +26,7 @@ type route struct {
 	params       []param
 	body         any  // what is sent, as an example of its type; nil: nothing
 	large        bool // the body holds a message
+	module       bool // the body holds a module
 	answer       any  // the answer, as an example of its type; nil: see media
 	media        []string
 	stream       bool
@@ -172,6 +173,9 @@ func (c *call) read(s *Server, rt *route) error {
 	most := s.cfg.bounds.body
 	if rt.large {
 		most = s.cfg.bounds.message
+	}
+	if rt.module {
+		most = s.cfg.bounds.module
 	}
 	if c.r.ContentLength > most {
 		return &http.MaxBytesError{Limit: most}

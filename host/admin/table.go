@@ -90,6 +90,8 @@ func table() []*route {
 		verb("decide", "Decides about suspended actors."),
 		verb("reset-backoff", "Forgets the failures that delays and restart limits count."),
 		{method: http.MethodPost, path: "/v1/reload", needs: full, about: "Reads the bundle again and changes what runs, or with restart starts all of it anew. If the new version does not load, nothing has changed.", body: Reload{}, answer: Reloaded{}, serve: (*Server).reload},
+		{method: http.MethodPost, path: "/v1/upgrade", needs: full, about: "Exchanges the code of living actors and keeps their state: of a module whose new code is sent, or of all that have changed. A line for each step, then the report. If the caller goes away before, actors that can go back do.", body: Upgrade{}, module: true,
+			media: []string{mediaLines, mediaSSE}, stream: true, answer: UpgradeLine{}, serve: (*Server).upgrade},
 		{method: http.MethodPost, path: "/v1/shutdown", needs: full, about: "Begins the orderly end of all that runs, as Ctrl-C does.", answer: Ending{}, serve: (*Server).endAll},
 		{method: http.MethodPost, path: "/v1/dead-letters/redeliver", needs: full, about: "Sends dead letters again.", body: Redelivery{}, answer: observe.Outcome{}, serve: (*Server).redeliver},
 

@@ -82,6 +82,16 @@ func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func
 		c.Discard()
 		return nil, err
 	}
+	if err := c.compare(); err != nil {
+		c.Discard()
+		return nil, err
+	}
+	return c, nil
+}
+
+// compare finds out what differs from what runs.
+func (c *Change) compare() error {
+	b, m := c.b, c.Manifest
 	for _, mod := range m.Modules {
 		old, now := b.loaded[mod.Name], c.loaded[mod.Name]
 		if old != nil && old != now && old.hash == now.hash && sameModule(old.spec, mod) {
@@ -93,8 +103,7 @@ func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func
 			continue
 		}
 		if a := durableWith(m, mod.Name); a != "" && old != nil && old.hash != now.hash && b.store != nil {
-			c.Discard()
-			return nil, fmt.Errorf("module %s has changed, and the durable actor %s runs it: %w", mod.Name, a, errDurable)
+			return fmt.Errorf("module %s has changed, and the durable actor %s runs it: %w", mod.Name, a, errDurable)
 		}
 		change := ModuleChange{Name: mod.Name, Now: now.hash}
 		if old != nil {
@@ -107,7 +116,7 @@ func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func
 	}
 	c.plan = planOf(b.Manifest, m)
 	c.Whole = append(c.Whole, c.plan.whole...)
-	return c, nil
+	return nil
 }
 
 // Discard closes the images that were loaded, in place of applying the change.

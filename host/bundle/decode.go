@@ -126,6 +126,7 @@ func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
 		}
 		mod.Dirs = append(mod.Dirs, dir)
 	}
+	mod.Upgrade = c.ways(v)
 	c.moduleLimits(v.object("limits"), &mod)
 	return mod
 }
@@ -164,6 +165,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		}
 		a.Dispatcher = c.dispatcher(v.object("dispatcher"))
 		a.Messages = c.messages(v.object("messages"))
+		a.Upgrade = c.ways(v)
 		a.mailbox = canonical(v.object("mailbox").n)
 		a.Children = c.actors(m, v.mapping("children"), base, forTree(a.Grants))
 		c.share(m, &a, v.object("limits"))

@@ -226,7 +226,7 @@ func oneLined(n *yaml.Node) string {
 // sameModule reports whether two entries make the same image of the same code.
 func sameModule(a, b Module) bool {
 	for _, m := range []*Module{&a, &b} {
-		m.line, m.column, m.set = 0, 0, shared{}
+		m.line, m.column, m.set, m.Upgrade = 0, 0, shared{}, nil
 	}
 	return reflect.DeepEqual(a.pinned(), b.pinned())
 }

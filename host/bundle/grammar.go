@@ -73,6 +73,7 @@ var moduleShape = object("a module: either go or wasm",
 		optional("files", count("mode: rw: how many files and folders may be in it; default: 10k", 1<<30)),
 	))),
 	optional("limits", moduleLimitsShape),
+	optional(upgradeKey, upgradeShape),
 )
 
 // Bounds of limits. Some are those of the formats or of the engine; beyond the others a value
@@ -241,6 +242,7 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("resend", resendShape),
 		optional("messages", messagesShape),
 		optional(durableKey, boolean("true: the actor, and all below it, outlive the process; events: it keeps what has happened to it as events; see the key store").or(eventsValue)),
+		optional(upgradeKey, upgradeShape),
 		optional("children", children),
 	)
 	shape.fields = append(append(shape.fields, routingFields()...), optional("keyed", keyedShape))

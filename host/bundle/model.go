@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
+	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -45,6 +46,7 @@ type Module struct {
 	Freeze   bool
 	Env      []string // KEY=value, sorted
 	Dirs     []runtime.Dir
+	Upgrade  []upgrade.Way // see the key upgrade; nil: nothing is said
 	// Limits that all actors of the module share: the module's own, else the largest of its
 	// actors'.
 	Memory uint64
@@ -91,12 +93,13 @@ type Actor struct {
 	Significant  bool
 	Crashed      host.CrashedMessage
 	Supervision  supervision.Strategy
-	Resend       *host.Resend // nil: nothing is kept for it
-	Routing      *Routing     // nil: it is not a router
-	Messages     *Messages    // nil: nothing is said of them
-	Keyed        *Keyed       // nil: it is one actor, and not one for each key
-	Durable      bool         // durable: true
-	Events       bool         // durable: events
+	Resend       *host.Resend  // nil: nothing is kept for it
+	Routing      *Routing      // nil: it is not a router
+	Messages     *Messages     // nil: nothing is said of them
+	Keyed        *Keyed        // nil: it is one actor, and not one for each key
+	Durable      bool          // durable: true
+	Events       bool          // durable: events
+	Upgrade      []upgrade.Way // of it and all below, unless they say something else; nil: nothing is said
 	Children     []Actor
 
 	supervision, resend, mailbox, routing, keyed string // what the manifest says of them, see canonical

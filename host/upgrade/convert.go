@@ -17,6 +17,10 @@ const longest = 5 * time.Second
 // convert has a copy of the actor saved by its code, and loaded by the image. It then hands the last inputs to the loaded copy,
 // whose state from before them is the result. Nothing of it touches the actor.
 func convert(t *swap.Taken, image *sandbox.Image, try int) (state *sandbox.Snapshot, tried int, err error) {
+	if alike(t.Image, image) {
+		state, err = carry(t, image)
+		return state, 0, err
+	}
 	saved, err := save(t)
 	if err != nil {
 		return nil, 0, fmt.Errorf("save: %w", err)
@@ -55,6 +59,18 @@ func convert(t *swap.Taken, image *sandbox.Image, try int) (state *sandbox.Snaps
 		tried++
 	}
 	return state, tried, nil
+}
+
+// carry takes a state to the same code under other limits.
+func carry(t *swap.Taken, image *sandbox.Image) (*sandbox.Snapshot, error) {
+	if t.Why != nil {
+		return nil, t.Why
+	}
+	b, err := sandbox.AppendSnapshot(nil, t.Image, t.State)
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)
 }
 
 // entryOf is what a turn of the upgrade may spend. Its random numbers are not those of the actor's turns.

@@ -50,6 +50,8 @@ type Options struct {
 	Keep int64
 	// Ways are those of an actor, in order; nil: see Default.
 	Ways func(path, typ string) []Way
+	// Events reports whether an actor keeps events, and is recovered from them when it begins. nil: no actor does.
+	Events func(path, typ string) bool
 	// Tell is called with what is under way, by one goroutine at a time; it must not block for long. nil: nobody is told.
 	Tell func(Step)
 	// Wait passes the probation; nil waits in real time. ctx ends before d if there are too many crashes.
@@ -206,6 +208,9 @@ func (u *run) defaults() {
 	if u.Keep == 0 {
 		u.Keep = 256 << 20
 	}
+	if u.Events == nil {
+		u.Events = func(string, string) bool { return false }
+	}
 	if u.Tell == nil {
 		u.Tell = func(Step) {}
 	}
@@ -227,7 +232,7 @@ func (u *run) run() (*Report, error) {
 	if u.Plan {
 		u.each(todo, func(a *Actor) { u.one(a, nil) })
 		for _, a := range restarts {
-			u.note(a, WouldLose, a.Why)
+			u.note(a, map[bool]string{true: WouldBe, false: WouldLose}[a.Way == Events], a.Why)
 		}
 		return u.report(""), u.ctx.Err()
 	}
@@ -265,21 +270,24 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil {
 			continue // it begins, or has begun, with the image of its module
 		}
-		a := &Actor{Path: x.Path, Type: x.Type, ref: x.Ref}
+		a := &Actor{Path: x.Ref.Path(), Type: x.Type, ref: x.Ref}
 		var err error
-		a.Way, err = choose(u.Ways(x.Path, x.Type), x.Type, x.Image, u.image)
+		a.Way, err = choose(u.Ways(a.Path, x.Type), x.Type, u.Events(a.Path, x.Type), x.Image, u.image)
 		switch u.by[x.Ref.UID()] = a; {
 		case err != nil:
 			a.Did, a.Why = Kept, err.Error()
-		case below(x.Path, begins):
+		case below(a.Path, begins) && a.Way != Events:
 			a.Way, a.Why = Restart, "an actor above it is restarted"
-			begins[x.Path] = true
+			begins[a.Path] = true
+			restarts = append(restarts, a)
+		case a.Way == Events:
+			begins[a.Path] = true
 			restarts = append(restarts, a)
 		case a.Way == Restart:
 			if a.Why = lacks(x.Type, x.Image, u.image); a.Why == "" {
 				a.Why = "the manifest says so"
 			}
-			begins[x.Path] = true
+			begins[a.Path] = true
 			restarts = append(restarts, a)
 		default:
 			todo = append(todo, a)
@@ -317,7 +325,29 @@ func (u *run) rollOut(todo []*Actor) string {
 		}
 		todo = rest
 	}
-	return u.batches(Rest, todo)
+	if why := u.batches(Rest, todo); why != "" {
+		return why
+	}
+	return u.none(todo)
+}
+
+// none says that no actor could go over: then the code is not for them, and the module does not get it.
+func (u *run) none(todo []*Actor) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	why := ""
+	for _, a := range u.by {
+		if a.Way == State && a.Did != Kept || a.Way == Restart || a.Way == Events {
+			return ""
+		}
+	}
+	for _, a := range todo {
+		if a.Why != swap.ErrGone.Error() {
+			why = "no actor could go over, so the module keeps its code; " + a.Path + ": " + a.Why
+			break
+		}
+	}
+	return why
 }
 
 func (u *run) batches(stage Stage, todo []*Actor) string {
@@ -377,6 +407,8 @@ func (u *run) tooMany() string {
 	switch {
 	case u.crashes > u.MaxFailures:
 		return fmt.Sprintf("the new code has crashed %d times, which is more than max-failures allows (%d)", u.crashes, u.MaxFailures)
+	case errors.Is(context.Cause(u.ctx), context.Canceled):
+		return "it was interrupted"
 	case u.ctx.Err() != nil:
 		return context.Cause(u.ctx).Error()
 	}
@@ -563,9 +595,15 @@ func (u *run) goBack() {
 		}
 	}
 	u.tell(GoesBack, 0, 0)
+	begins := map[string]bool{}
 	for _, a := range u.actors() {
-		if a.Did == Upgraded {
+		switch begun := a.Way == Events || a.Way == Restart; {
+		case a.Did != Upgraded && a.Did != Restarted:
+		case !begun:
 			u.back(a)
+		case below(a.Path, begins) || swap.Renew(u.sys, a.ref.UID()):
+			begins[a.Path] = true
+			u.note(a, WentBack, "it was restarted, and once more with the old code")
 		}
 	}
 }
@@ -579,7 +617,7 @@ func (u *run) restart(all []*Actor) {
 			continue
 		}
 		begins[a.Path] = true
-		u.note(a, Restarted, a.Why)
+		u.note(a, map[bool]string{true: Upgraded, false: Restarted}[a.Way == Events], a.Why)
 	}
 }
 
@@ -591,6 +629,9 @@ func (u *run) report(why string) *Report {
 	sums := map[string]*Type{}
 	var pauses []time.Duration
 	for _, a := range all {
+		if a.Did == "" {
+			a.Did, a.Why = Kept, "the upgrade has not come to it"
+		}
 		r.Actors = append(r.Actors, *a)
 		x := sums[a.Type]
 		if x == nil {

@@ -13,7 +13,7 @@ type Way string
 const (
 	// State has the old code write the state, and the new code read it.
 	State Way = "state"
-	// Events has the new code handle the events that the actor has persisted. It is not there yet.
+	// Events has the actor begin anew with the new code, which handles the events that the actor has kept. See Options.Events.
 	Events Way = "events"
 	// Replay has the new code handle all messages again that the actor has got. It is not there yet.
 	Replay Way = "replay"
@@ -21,19 +21,19 @@ const (
 	Restart Way = "restart"
 )
 
-// Default are the ways of an actor that nothing is said about: its state goes over. Where its code, old or new, cannot do that, it is
+// Default are the ways of an actor that nothing is said about: its state goes over, or its events do. Where neither is possible, it is
 // restarted, as it was before there was another way; the report says so.
-var Default = []Way{State, Restart}
+var Default = []Way{State, Events, Restart}
 
 // ParseWays checks the names of ways.
 func ParseWays(names []string) (ways []Way, err error) {
 	for _, name := range names {
 		w := Way(name)
 		switch {
-		case w == Events || w == Replay:
-			return nil, fmt.Errorf("the way %q is not there yet; there are state and restart", name)
-		case w != State && w != Restart:
-			return nil, fmt.Errorf("there is no way %q; there are state and restart", name)
+		case w == Replay:
+			return nil, fmt.Errorf("the way %q is not there yet; there are state, events and restart", name)
+		case w != State && w != Events && w != Restart:
+			return nil, fmt.Errorf("there is no way %q; there are state, events and restart", name)
 		case slices.Contains(ways, w):
 			return nil, fmt.Errorf("the way %q is there twice", name)
 		}
@@ -42,15 +42,18 @@ func ParseWays(names []string) (ways []Way, err error) {
 	return ways, nil
 }
 
-// choose is the first way that the code allows. A way that is chosen and then fails is not followed by the next one: nobody loses a state
+// choose is the first way that is open. A way that is chosen and then fails is not followed by the next one: nobody loses a state
 // because of a mistake.
-func choose(ways []Way, typ string, old, image *sandbox.Image) (Way, error) {
+func choose(ways []Way, typ string, events bool, old, image *sandbox.Image) (Way, error) {
 	if ways == nil {
 		ways = Default
 	}
 	why := lacks(typ, old, image)
+	if events { // what the SDK knows of them is not in what is saved
+		why = "it keeps events"
+	}
 	for _, w := range ways {
-		if w == Restart || w == State && why == "" {
+		if w == Restart || w == State && why == "" || w == Events && events {
 			return w, nil
 		}
 	}
@@ -59,6 +62,9 @@ func choose(ways []Way, typ string, old, image *sandbox.Image) (Way, error) {
 
 // lacks says why the state cannot go over; empty: it can.
 func lacks(typ string, old, image *sandbox.Image) string {
+	if alike(old, image) {
+		return ""
+	}
 	for _, x := range []struct {
 		what string
 		i    *sandbox.Image
@@ -71,4 +77,14 @@ func lacks(typ string, old, image *sandbox.Image) string {
 		}
 	}
 	return ""
+}
+
+// alike reports whether a state of one image is one of the other as it is: it is the same code, under other limits.
+func alike(old, image *sandbox.Image) bool {
+	a, err := sandbox.Identity(old)
+	if err != nil {
+		return false
+	}
+	b, err := sandbox.Identity(image)
+	return err == nil && a == b && sandbox.CannotSave(old) == "" && sandbox.CannotSave(image) == ""
 }
