@@ -1,8 +1,10 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -197,11 +199,31 @@ func TestNoStartIsLostOnWorkers(t *testing.T) {
 	}
 }
 
+// slowPuppet is a puppet that computes a million times instead of 300,000 for flagSpin: for more than the ten slices that
+// every turn has.
+func slowPuppet(t *testing.T) *sandbox.Image {
+	t.Helper()
+	code, err := os.ReadFile("testdata/puppet.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick, slow := []byte{0x41, 0xe0, 0xa7, 0x12}, []byte{0x41, 0xc0, 0x84, 0x3d} // i32.const
+	if bytes.Count(code, quick) != 1 {
+		t.Fatal("the puppet does not compute 300,000 times")
+	}
+	engine, err := sandbox.New(t.Context(), sandbox.NewConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { must(0, engine.Close(context.Background()))(t) })
+	return must(engine.Load(t.Context(), bytes.Replace(code, quick, slow, 1), sandbox.ImageConfig{Name: "slow"}))(t)
+}
+
 // Where more long turns are in progress than may be, the oldest are ended. For a start that is no failure: it begins
 // again in a while, so a machine that is busy loses nobody.
 func TestLongStartsBeginAgain(t *testing.T) {
 	const many = 60
-	guest := puppet(t, rec(byte(abi.KindStart), flagLong, nil))
+	guest := Guest(slowPuppet(t), "puppet").WithArgs(script(rec(byte(abi.KindStart), flagSpin, nil))).WithCapabilities(Capabilities{Send: []string{"/**"}})
 	s := must(New(func() Config {
 		c := NewConfig("test").WithWorkers(2).WithGuardian(otherwise(supervision.Stop))
 		c.longTurns = 2

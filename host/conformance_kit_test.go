@@ -218,7 +218,6 @@ const (
 	flagTrap = 1 << iota // it traps then
 	flagLast             // the turn is the last one of a batch
 	flagSpin             // it computes for some slices before
-	flagLong             // it computes for some tens of slices before
 )
 
 // lastOf is flagLast if a batch must not go on after these commands.

@@ -56,14 +56,13 @@
   (func $write (param $from i32) (param $n i32)
     (memory.copy (global.get $out) (local.get $from) (local.get $n))
     (global.set $out (i32.add (global.get $out) (local.get $n))))
-  (func $spin (param $n i32)
+  (func $spin
     (local $i i32) (local $p i32)
     (loop $l
       (local.set $p (i32.load (local.get $p))) ;; there is 0
-      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n)))))
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 300000)))))
   (func $perform (param $from i32) (param $n i32) (param $flag i32)
-    (if (i32.and (local.get $flag) (i32.const 4)) (then (call $spin (i32.const 300000))))
-    (if (i32.and (local.get $flag) (i32.const 8)) (then (call $spin (i32.const 1500000))))
+    (if (i32.and (local.get $flag) (i32.const 4)) (then (call $spin)))
     (call $write (local.get $from) (local.get $n))
     (if (i32.and (local.get $flag) (i32.const 1)) (then (unreachable)))
     (global.set $last (i32.or (global.get $last) (i32.and (local.get $flag) (i32.const 2)))))
