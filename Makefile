@@ -31,7 +31,7 @@ demo-simulate: build ## find a rare mistake of a ledger by simulation, and make 
 SEEDS ?= 200
 FROM ?= 1
 simulate: build ## run the samples under faults, SEEDS (200) seeds of each scenario from FROM (1) on
-	@failed=; for b in samples/*/bundle.yaml; do $(BIN) simulate $$(dirname $$b) --seeds $(SEEDS) --from $(FROM) --shrink --cases bin || failed="$$failed $$b"; done; \
+	@failed=; for b in samples/*/bundle.yaml samples/ledger/durable.yaml; do $(BIN) simulate $$b --env OPENING=1000000 --seeds $(SEEDS) --from $(FROM) --shrink --cases bin || failed="$$failed $$b"; done; \
 	if [ -n "$$failed" ]; then echo "simulations have failed in:$$failed" >&2; exit 1; fi
 
 planted: ## print in which of 1000 seeds each planted mistake is found (2 minutes)

@@ -39,8 +39,14 @@ func sample(t testing.TB, name string) (*Stage, *bundle.Bundle) {
 // opened are a bundle and its stage; they end with the test.
 func opened(t testing.TB, path string) (*Stage, *bundle.Bundle) {
 	t.Helper()
+	return openedWith(t, path, nil)
+}
+
+// openedWith is opened with variables of the manifest.
+func openedWith(t testing.TB, path string, vars bundle.Variables) (*Stage, *bundle.Bundle) {
+	t.Helper()
 	st := NewStage(all.Kinds()...)
-	m, err := bundle.LoadWith(path, nil, st.Kinds()...)
+	m, err := bundle.LoadWith(path, vars, st.Kinds()...)
 	if err != nil {
 		t.Fatal(err)
 	}

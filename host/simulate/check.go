@@ -69,6 +69,9 @@ func (r *Run) Injected(e *host.Event) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.disk.failed() && strings.Contains(e.Failure.Reason, "the turn could not be recorded") {
+		return true
+	}
 	cut := r.cut[e.Ref.UID()]
 	return e.Failure.Reason == errInjected || cut == Memory || cut == Fuel && (e.Failure.Kind == abi.FailureFuel || strings.Contains(e.Failure.Reason, "fuel"))
 }

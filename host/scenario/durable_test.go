@@ -1,0 +1,85 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wasmactors/wasmactors/host/simulate"
+)
+
+// TestSimulatedStores: what durable actors and actors with events have said is not lost, and nothing is done twice, however
+// often the process dies and whatever call of its disk fails.
+func TestSimulatedStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles guests")
+	}
+	for path, file := range map[string]string{"ledger/durable.yaml": "ledger/books_test.yaml", "accounts": "accounts/kept_test.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			x := stored(t, path, file)
+			met := map[simulate.Class]int{}
+			for _, o := range swept(t, x, "all", 100) {
+				if o.Failed() {
+					t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
+				}
+				for _, f := range o.Faults {
+					met[f.Class]++
+				}
+			}
+			if met[simulate.Death] < 50 || met[simulate.DiskFails] < 10 {
+				t.Errorf("too few deaths, or failures of the disk: %v", met)
+			}
+			if found := violations(swept(t, x, "none", 5)); len(found) > 0 {
+				t.Errorf("without faults: %v", found)
+			}
+			one, two := swept(t, x, "death,disk", 10), swept(t, stored(t, path, file), "death,disk", 10)
+			for i := range one {
+				if one[i].Chain != two[i].Chain {
+					t.Errorf("seed %d: two histories", i+1)
+				}
+			}
+		})
+	}
+}
+
+// stored is a sample with a store, and a scenario of it.
+func stored(t *testing.T, path, file string) staging {
+	t.Helper()
+	st, b := openedWith(t, "../../samples/"+path, func(name string) (string, bool) { return "1000000", name == "OPENING" })
+	return staging{st: st, b: b, s: loaded(t, b, "../../samples/"+file)[0]}
+}
+
+// TestStoreClasses: each class of faults of a store takes effect, alone and as data.
+func TestStoreClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	x := stored(t, "accounts", "accounts/kept_test.yaml")
+	for class, says := range map[simulate.Class]string{simulate.Death: "the process dies", simulate.DiskFails: "the store has failed"} {
+		said := false
+		for _, o := range swept(t, x, string(class), 30) {
+			if slices.ContainsFunc(o.Faults, func(f simulate.Fault) bool { return f.Class != class }) {
+				t.Fatalf("%s: other faults: %+v", class, o.Faults)
+			}
+			if said = len(o.Faults) > 0 && strings.Contains(strings.Join(o.Tail, "\n"), says); !said {
+				continue
+			}
+			again := x.Play(t.Context(), o.Plan.Fix(o.Faults))
+			if again.Failed() || len(again.Faults) != len(o.Faults) || again.Chain != o.Chain {
+				t.Errorf("%s: as data there are %d faults, and were %d", class, len(again.Faults), len(o.Faults))
+			}
+			break
+		}
+		if !said {
+			t.Errorf("%s has no effect", class)
+		}
+	}
+	for _, o := range swept(t, x, "all,-death,-disk", 20) {
+		if strings.Contains(strings.Join(o.Tail, "\n"), "the process dies") {
+			t.Error("without its class the process has died")
+		}
+	}
+	if _, err := simulate.ParseFaults("deaht"); err == nil || !strings.Contains(err.Error(), `"death"`) {
+		t.Error(err)
+	}
+}
