@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim build race fmt generate tidy clean help demo-simulate simulate planted
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim build race fmt generate tidy clean help demo-simulate simulate planted crashes
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ FROM ?= 1
 simulate: build ## run the samples under faults, SEEDS (200) seeds of each scenario from FROM (1) on
 	@failed=; for b in samples/*/bundle.yaml samples/ledger/durable.yaml; do $(BIN) simulate $$b --env OPENING=1000000 --seeds $(SEEDS) --from $(FROM) --shrink --cases bin || failed="$$failed $$b"; done; \
 	if [ -n "$$failed" ]; then echo "simulations have failed in:$$failed" >&2; exit 1; fi
+
+crashes: ## crash a system with a store after every change of its disk, flip every byte of it, and have every call fail (a minute)
+	@WASMACTORS_THOROUGH=1 $(GO) test -count=1 -v -timeout 60m -run '^TestEvery' ./host/durable
 
 planted: ## print in which of 1000 seeds each planted mistake is found (2 minutes)
 	@SIMULATE_PLANTED=1000 $(GOTEST) -count=1 -v -run TestPlanted ./host/simulate
