@@ -200,19 +200,21 @@ func TestTheGuideToOperating(t *testing.T) {
 	}
 }
 
-// Every command of docs/guide/simulate.md is run, and prints what the page says, numbers and times aside.
-func TestTheGuideToSimulations(t *testing.T) {
-	g := newGuide(t, "../..")
-	steps := guideSteps(t, "../../docs/guide/simulate.md", false)
-	if len(steps) < 3 {
-		t.Fatalf("only %d commands", len(steps))
-	}
-	for _, s := range steps {
-		s.command = strings.ReplaceAll(s.command, "/tmp", "$TMPDIR")
-		for i := range s.output {
-			s.output[i] = strings.ReplaceAll(s.output[i], "/tmp", folderOf(g, "TMPDIR"))
+// Every command of the guides to simulations and to repetitions is run, and prints what the page says, numbers and times aside.
+func TestTheGuidesToSimulationsAndReplays(t *testing.T) {
+	g := newGuide(t, "../..") // one cache for both
+	for _, page := range []string{"simulate.md", "replay.md"} {
+		steps := guideSteps(t, "../../docs/guide/"+page, false)
+		if len(steps) < 3 {
+			t.Fatalf("%s: only %d commands", page, len(steps))
 		}
-		g.follow(s)
+		for _, s := range steps {
+			s.command = strings.ReplaceAll(s.command, "/tmp", "$TMPDIR")
+			for i := range s.output {
+				s.output[i] = strings.ReplaceAll(s.output[i], "/tmp", folderOf(g, "TMPDIR"))
+			}
+			g.follow(s)
+		}
 	}
 }
 

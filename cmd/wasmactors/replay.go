@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/replay"
+	"github.com/wasmactors/wasmactors/host/scenario"
 	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/internal/regular"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -42,6 +44,7 @@ func replayCommand(env *environment) *cli.Command {
 		Flags: append(cacheFlags(),
 			&cli.StringFlag{Name: "module", Usage: "take the module in `FILE`"},
 			&cli.BoolFlag{Name: "interpreter", Usage: "run it in the interpreter instead of compiled"},
+			&cli.StringFlag{Name: "to-scenario", Usage: "instead of repeating it, write its messages as a scenario of wasmactors test to `FILE` (-: standard output), which fails until they are handled"},
 			&cli.BoolFlag{Name: "step", Usage: "step through it"},
 			&cli.StringFlag{Name: "script", Usage: "with --step: take the commands from `FILE` (-: standard input)"},
 			&cli.StringFlag{Name: "timeout", Usage: "give up after `DURATION`, with --step each command (default: 1m)"},
@@ -88,6 +91,9 @@ func replayFile(c *cli.Context, env *environment) error {
 	f, err := blackbox.Decode(b)
 	if err != nil {
 		return usage("%s: %v", name, err)
+	}
+	if to := c.String("to-scenario"); to != "" {
+		return writeScenario(env, name, f, to)
 	}
 	var o replay.Options
 	if module := c.String("module"); module != "" {
@@ -143,6 +149,26 @@ func replayFile(c *cli.Context, env *environment) error {
 		return &codeError{exitLines}
 	}
 	return nil
+}
+
+// writeScenario is replay --to-scenario. It replaces no file.
+func writeScenario(env *environment, name string, f *blackbox.File, to string) error {
+	text, err := scenario.FromCrash(f)
+	if err != nil {
+		return usage("%s: %v", name, err)
+	}
+	if to == "-" {
+		return write(env.stdout, string(text))
+	}
+	if !strings.HasSuffix(to, scenario.Suffix) {
+		return usage("--to-scenario: the name of a scenario file ends with %s, as in crash%[1]s", scenario.Suffix)
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it has messages
+	if err != nil {
+		return usage("--to-scenario: %v", err)
+	}
+	_, err = out.Write(text)
+	return errors.Join(err, out.Close())
 }
 
 // failingMessage is the message of the turn that has failed, as CBOR's diagnostic notation.
