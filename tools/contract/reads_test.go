@@ -33,6 +33,7 @@ var ofRoots = []string{"Open", "OpenFile", "OpenRoot", "ReadFile", "FS"}
 // openers may call these functions: a file, or a folder with a slash at the end, and why.
 var openers = map[string]string{
 	"internal/regular/":                "the one place",
+	"cmd/wasmactors/replay.go":         "a file that the user names at the command line, for writing: a new one",
 	"internal/cache/":                  "its own folder, which internal/trust has checked; openPlain does not wait",
 	"internal/trust/":                  "/etc/group",
 	"internal/sandbox/":                "/proc and /sys",
