@@ -214,6 +214,10 @@ func TestWatch(t *testing.T) {
 			if w := do(t, d, "watch ledger:8").Write; w == nil || w.To.Turn != 6 {
 				t.Errorf("%+v", w) // written in every turn
 			}
+			do(t, d, "goto 10:end") // it has become 1 in turn 2 and in turn 8
+			if w := do(t, d, "watch ledger+16").Write; w == nil || w.From.Turn != 8 || w.After != "0100000000000000" {
+				t.Errorf("%+v", w)
+			}
 			do(t, d, "goto 5:end")
 			if r := do(t, d, "watch ledger+8"); r.Write != nil || r.Note == "" {
 				t.Errorf("%+v", r)

@@ -43,6 +43,7 @@
   (func $act
     (global.set $turns (i32.add (global.get $turns) (i32.const 1)))
     (i64.store (i32.const 0x30000) (i64.extend_i32_u (global.get $turns)))
+    (i64.store (i32.const 0x30010) (i64.and (i64.extend_i32_u (i32.div_u (global.get $turns) (i32.const 3))) (i64.const 1))) ;; 0, 0, 1, 1, 1, 0, 0, 0, 1, ...
     (drop (call $walk (i32.const 4)))
     (if (i32.eq (global.get $turns) (i32.const 7)) (then (call $stray (i32.const 9))))
     (if (i32.eq (i32.and (global.get $turns) (i32.const 3)) (i32.const 2)) (then (call $log (i32.const 1) (i32.const 272) (i32.const 10))))
