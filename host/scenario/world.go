@@ -217,7 +217,25 @@ func (w *world) turn() (more bool, err error) {
 	case by.disk.Turn():
 		return true, w.die()
 	}
-	return by.run.Step() || by.disk.Work(), nil
+	w.collect(nil)
+	more = by.run.Step()
+	w.collect(func(p *probe, m *received) {
+		if by.disk.Keeps(m.Sender) {
+			by.run.Violate("what leaves is durable", "%s has got a message of %s before the turn was durable", p.name, m.Sender.Path())
+		}
+	})
+	return more || by.disk.Work(), nil
+}
+
+// collect takes over what has come to probes, and calls f with it unless f is nil.
+func (w *world) collect(f func(*probe, *received)) {
+	for _, p := range w.probes {
+		n := len(p.queue)
+		p.collect()
+		for i := n; f != nil && i < len(p.queue); i++ {
+			f(p, &p.queue[i])
+		}
+	}
 }
 
 // die ends the process, and begins another one with what the disk has left.

@@ -141,6 +141,9 @@ func (d *Disk) Turn() (dies bool) {
 	return dies
 }
 
+// Keeps reports whether an actor is durable.
+func (d *Disk) Keeps(r host.Ref) bool { return d.r.kept(r.UID()) }
+
 // kept says which state of an actor counts: that of a durable one.
 func (r *Run) kept(ref abi.Ref) bool {
 	r.mu.Lock()
