@@ -152,7 +152,7 @@ func (d *adminDoor) open(sys *host.System, b *bundle.Bundle, t *telemetry) {
 			}
 		}
 	}
-	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir).WithServices(b.Services).WithCodes(func() []observe.Code { return codesOf(b) }).WithCrashes(0, d.crashes).WithLatencies(b.Latencies).WithHistory())
+	d.observer = observe.New(sys, observe.Options{}.WithBundle(m.Name, dir).WithServices(b.Services).WithStore(func() *observe.Store { return storeFigures(b) }).WithCodes(func() []observe.Code { return codesOf(b) }).WithCrashes(0, d.crashes).WithLatencies(b.Latencies).WithHistory())
 	d.crashes = nil // the observer closes it
 	if d.off || d.err != nil {
 		return
@@ -166,7 +166,7 @@ func (d *adminDoor) open(sys *host.System, b *bundle.Bundle, t *telemetry) {
 		d.server.Show(sys, d.observer, metrics)
 		return
 	}
-	d.server, d.err = admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithKeys(keysOf(b)))
+	d.server, d.err = admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithStore(func() admin.Store { return adminStore(b) }).WithKeys(keysOf(b)))
 }
 
 // codesOf is which code the actors of a bundle run.

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/printable"
@@ -17,17 +20,24 @@ import (
 func storeCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "store",
-		Usage:     "show what the store of a bundle that does not run has of durable actors, check it, forget an actor",
-		ArgsUsage: "ls [BUNDLE] | show BUNDLE ACTOR | events [BUNDLE] | check [BUNDLE] | forget BUNDLE ACTOR",
-		Description: "ls lists the actors whose state is kept, show one of them and all below it. events lists what actors that are durable: events have\n" +
-			"stored: by --id in the order of their numbers, by --tag in the order in which they were stored. check reads the whole store and says what is damaged. forget has an\n" +
-			"actor at the top, and all below it, begin anew at the next start: for code that has changed. A bundle that runs\n" +
-			"has its store to itself.\n\nExamples:\n\n" +
+		Usage:     "show what the store of a bundle has of durable actors, check it, take it elsewhere, forget an actor",
+		ArgsUsage: "ls [BUNDLE] | show BUNDLE ACTOR | compact [BUNDLE] | events [BUNDLE] | check [BUNDLE] | export BUNDLE FILE | import BUNDLE FILE | fork BUNDLE DIR | forget BUNDLE ACTOR",
+		Description: "ls lists the actors whose state is kept, show one of them and all below it; both ask the bundle if it runs. compact has a bundle that\n" +
+			"runs write the state of all durable actors, and give back the space of what came before; it does so by itself when it is time.\n" +
+			"The other verbs are for a bundle that does not run. events lists what actors that are durable: events have stored: by --id in the order\n" +
+			"of their numbers, by --tag in the order in which they were stored. check reads the whole store and says what is damaged.\n" +
+			"export writes all of it into one file, import makes the store of another bundle or machine of that, which must not exist yet,\n" +
+			"and fork copies it into the folder DIR, for a run that may go wrong. All have the secret from which refs follow: keep them as safe\n" +
+			"as the store. forget has an actor at the top, and all below it, begin anew at the next start: for code that has changed.\n\nExamples:\n\n" +
 			"   wasmactors store ls shop --json\n" +
 			"   wasmactors store show shop cart\n" +
+			"   wasmactors store compact shop\n" +
 			"   wasmactors store events shop --id /user/cart --from 100\n" +
 			"   wasmactors store events shop --tag paid --json\n" +
 			"   wasmactors store check shop\n" +
+			"   wasmactors store export shop shop.store\n" +
+			"   wasmactors store import shop shop.store\n" +
+			"   wasmactors store fork shop /tmp/copy\n" +
 			"   wasmactors store forget shop cart",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
@@ -37,12 +47,11 @@ func storeCommand(env *environment) *cli.Command {
 		}, bundleFlags()...),
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
-			most := map[string][2]int{"ls": {0, 1}, "show": {2, 2}, "events": {0, 1}, "check": {0, 1}, "forget": {2, 2}}
-			n, known := most[c.Args().First()]
+			n, known := storeVerbs[c.Args().First()]
 			switch {
 			case !known:
-				return usage("store takes ls, show, events, check or forget, not %q", c.Args().First())
-			case len(args)-1 < n[0] || len(args)-1 > n[1]:
+				return usage("store takes %s, not %q%s", oneOf(storeVerbs), c.Args().First(), didYouMean(c.Args().First(), slices.Sorted(maps.Keys(storeVerbs))))
+			case len(args)-1 < n.least || len(args)-1 > n.most:
 				return usage("store %s: wrong number of arguments; see wasmactors store --help", args[0])
 			}
 			path := "."
@@ -54,7 +63,19 @@ func storeCommand(env *environment) *cli.Command {
 	}
 }
 
-func storeAction(c *cli.Context, env *environment, verb, path, actor string) error {
+// storeVerbs are the verbs of store, and how many arguments they take.
+var storeVerbs = map[string]struct{ least, most int }{
+	"ls": {0, 1}, "show": {2, 2}, "compact": {0, 1}, "events": {0, 1}, "check": {0, 1},
+	"export": {2, 2}, "import": {2, 2}, "fork": {2, 2}, "forget": {2, 2},
+}
+
+// oneOf lists the keys of a map for a text.
+func oneOf[T any](m map[string]T) string {
+	all := slices.Sorted(maps.Keys(m))
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
+}
+
+func storeAction(c *cli.Context, env *environment, verb, path, what string) error {
 	m, err := load(c, path)
 	if err != nil {
 		return err
@@ -69,37 +90,53 @@ func storeAction(c *cli.Context, env *environment, verb, path, actor string) err
 	if err := options.Consent(m); err != nil {
 		return err
 	}
+	if verb == "import" {
+		return importStore(c, env, m, what)
+	}
 	s, err := m.Store.Open()
+	if errors.Is(err, durable.ErrLocked) && (verb == "ls" || verb == "show" || verb == "compact") {
+		return runningStore(c, env, m, verb, what)
+	}
 	if err != nil {
 		return err
 	}
-	err = func() error {
-		if verb == "forget" {
-			return s.Forget(c.Context, m.Name, actor)
-		}
-		if verb == "events" {
-			return storeEvents(c, env, s)
-		}
-		all, err := s.Actors()
-		if err != nil {
-			return err
-		}
-		if verb == "show" {
-			path := ref.Scheme + m.Name + "/user/" + strings.TrimPrefix(actor, "/user/")
-			all = slices.DeleteFunc(all, func(a durable.Actor) bool { return a.Path != path && !strings.HasPrefix(a.Path, path+"/") })
-			if len(all) == 0 {
-				return fmt.Errorf("the store has no actor %s", path)
-			}
-		}
-		return showStore(c, env, verb, s.Figures(), all)
-	}()
+	err = storeAtRest(c, env, m, s, verb, what)
 	if closing := s.Close(); err == nil {
 		err = closing
 	}
 	return err
 }
 
-func showStore(c *cli.Context, env *environment, verb string, f durable.Figures, all []durable.Actor) error {
+// storeAtRest carries out a verb with the store of a bundle that does not run.
+func storeAtRest(c *cli.Context, env *environment, m *bundle.Manifest, s *durable.Store, verb, what string) error {
+	switch verb {
+	case "compact":
+		return errors.New("the bundle does not run: its store is compacted while it does. Start it with wasmactors run")
+	case "forget":
+		return s.Forget(c.Context, m.Name, what)
+	case "events":
+		return storeEvents(c, env, s)
+	case "export":
+		return exportStore(c, s, what)
+	case "fork":
+		return forkStore(c, env, m, s, what)
+	}
+	all, err := s.Actors(c.Context)
+	if err != nil {
+		return err
+	}
+	if verb == "show" {
+		path := ref.Scheme + m.Name + "/user/" + strings.TrimPrefix(what, "/user/")
+		all = slices.DeleteFunc(all, func(a durable.Actor) bool { return a.Path != path && !strings.HasPrefix(a.Path, path+"/") })
+		if len(all) == 0 {
+			return fmt.Errorf("the store has no actor %s", path)
+		}
+	}
+	f := s.Figures()
+	return showStore(c, env, verb, f.Bytes, f.Limit, all)
+}
+
+func showStore(c *cli.Context, env *environment, verb string, bytes, limit int64, all []durable.Actor) error {
 	records := 0
 	for _, a := range all {
 		records += a.Records
@@ -109,9 +146,9 @@ func showStore(c *cli.Context, env *environment, verb string, f durable.Figures,
 		if all == nil {
 			all = []durable.Actor{}
 		}
-		return json.NewEncoder(env.stdout).Encode(map[string]any{"bytes": f.Bytes, "limit": f.Limit, "records": records, "actors": all})
+		return json.NewEncoder(env.stdout).Encode(map[string]any{"bytes": bytes, "limit": limit, "records": records, "actors": all})
 	case verb == "check":
-		_, err := fmt.Fprintf(env.stdout, "the store is whole: %d actors, %d records, %d of %d bytes\n", len(all), records, f.Bytes, f.Limit)
+		_, err := fmt.Fprintf(env.stdout, "the store is whole: %d actors, %d records, %d of %d bytes\n", len(all), records, bytes, limit)
 		return err
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)

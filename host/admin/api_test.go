@@ -84,8 +84,9 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 	}
 	defer keys.Close()
 	var ends atomic.Int32
+	stored := &fakeStore{}
 	s := serveSite(t, func(c Config) Config {
-		return c.WithKeys(func() operate.Keys { return keys }).WithShutdown(func() { ends.Add(1) }).WithReload(func(_ context.Context, r Reload) (Reloaded, error) {
+		return c.WithKeys(func() operate.Keys { return keys }).WithShutdown(func() { ends.Add(1) }).WithStore(func() Store { return stored }).WithReload(func(_ context.Context, r Reload) (Reloaded, error) {
 			if r.Restart {
 				return Reloaded{}, errors.New("bundle.yaml:3:1: no such key")
 			}
@@ -140,6 +141,9 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"POST", "/v1/reset-backoff", everybody, "200"},
 		{"POST", "/v1/dead-letters/redeliver", `{"all":true,"dry_run":true}`, "200"},
 		{"POST", "/v1/stop", `{}`, "default"},
+		{"GET", "/v1/store", "", "200"},
+		{"POST", "/v1/store/checkpoint", `{}`, "200"},
+		{"POST", "/v1/store/checkpoint", `{}`, "default"},
 		{"POST", "/v1/reload", `{}`, "200"},
 		{"POST", "/v1/reload", `{"restart":true}`, "default"},
 		{"POST", "/v1/shutdown", `{}`, "200"},
@@ -172,6 +176,20 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 			t.Errorf("no answer of %s %s was looked at", r.method, r.path)
 		}
 	}
+}
+
+// fakeStore makes one checkpoint.
+type fakeStore struct{ made atomic.Bool }
+
+func (*fakeStore) Actors(context.Context) ([]StoredActor, error) {
+	return []StoredActor{{Path: "wasm://s/user/a", Type: "t", Ref: 7, Turns: 3}}, nil
+}
+
+func (s *fakeStore) Checkpoint(context.Context) error {
+	if s.made.Swap(true) {
+		return errors.New("they have not come to rest")
+	}
+	return nil
 }
 
 // stream opens a stream at the socket and returns its lines.

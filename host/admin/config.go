@@ -30,6 +30,7 @@ type Config struct {
 	shutdown   func()
 	reload     func(context.Context, Reload) (Reloaded, error)
 	upgrade    func(context.Context, Upgrade, func(UpgradeStep)) (UpgradeReport, error)
+	store      func() Store
 	log        *slog.Logger
 	bounds     bounds
 }

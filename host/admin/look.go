@@ -253,8 +253,8 @@ func (s *Server) scrape(c *call) error {
 
 // Health says how a system is.
 type Health struct {
-	Status string    `json:"status"`         // "ok", "starting", "down" (a service is) or "ended"
-	Down   []Absence `json:"down,omitempty"` // the services that are down
+	Status string    `json:"status"`         // "ok", "starting", "down" (a service or the store is) or "ended"
+	Down   []Absence `json:"down,omitempty"` // the services that are down, and the store
 }
 
 // Absence is what everybody may know of a service that is down.

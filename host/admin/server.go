@@ -37,6 +37,7 @@ type Server struct {
 	wg        sync.WaitGroup // listeners that are served
 	closing   sync.Once
 	reloading sync.Mutex // held by the reload that is under way
+	reading   sync.Mutex // the store, for one caller at a time
 }
 
 func now() time.Time { return time.Now() }

@@ -113,8 +113,9 @@ type Bundle struct {
 	services services
 	system   *host.System // that was started last
 	store    *durable.Store
-	journal  *persist.Journal // nil: no actor keeps events
-	memory   *persist.Memory  // that it is of, without a store
+	opened   atomic.Pointer[durable.Store] // store, for any goroutine
+	journal  *persist.Journal              // nil: no actor keeps events
+	memory   *persist.Memory               // that it is of, without a store
 	noStore  bool
 	volatile bool // the system that was started last has no store
 

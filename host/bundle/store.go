@@ -186,9 +186,15 @@ func (s *Store) key() ([]byte, error) {
 	return nil, fmt.Errorf("store.key: %s does not have 32 bytes in hexadecimal or base64; openssl rand -hex 32 makes some", of)
 }
 
+// Options are those that the store is opened with.
+func (s *Store) Options() (durable.Options, error) {
+	key, err := s.key()
+	return durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Recovery: s.Recovery, Key: key}, err
+}
+
 // Open opens the store.
 func (s *Store) Open() (*durable.Store, error) {
-	o, err := s.options()
+	o, err := s.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -203,11 +209,6 @@ func (s *Store) openWith(o durable.Options) (*durable.Store, error) {
 	return x, nil
 }
 
-func (s *Store) options() (durable.Options, error) {
-	key, err := s.key()
-	return durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Recovery: s.Recovery, Key: key}, err
-}
-
 // storeOf says how to open the store of a manifest; false if there is none.
 func (b *Bundle) storeOf(m *Manifest) (o durable.Options, there bool, err error) {
 	if m.Store == nil || b.noStore {
@@ -218,7 +219,7 @@ func (b *Bundle) storeOf(m *Manifest) (o durable.Options, there bool, err error)
 			return o, false, nil
 		}
 	}
-	if o, err = m.Store.options(); err == nil && b.adjustStore != nil {
+	if o, err = m.Store.Options(); err == nil && b.adjustStore != nil {
 		o, _ = b.adjustStore(o)
 	}
 	return o, true, err
@@ -270,6 +271,7 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 	if b.store, err = m.Store.openWith(o); err != nil {
 		return nil, nil, err
 	}
+	b.opened.Store(b.store)
 	if keepsEvents(m) {
 		if b.journal, err = b.store.Events(); err != nil {
 			return nil, nil, errOf(fmt.Errorf("the store %s: %w", m.Store.Path, err), b.closeStore())
@@ -300,10 +302,14 @@ func (b *Bundle) closeStore() error {
 	if b.store == nil {
 		return nil
 	}
+	b.opened.Store(nil)
 	err := b.store.Close()
 	b.store = nil
 	return err
 }
+
+// Store is what keeps the durable actors of the system that runs; nil if nothing does. Any goroutine may call it.
+func (b *Bundle) Store() *durable.Store { return b.opened.Load() }
 
 // StoreFailure is why the store of the system that was started last has failed; nil if it has not, or if there is none.
 func (b *Bundle) StoreFailure() error {

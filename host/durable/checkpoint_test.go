@@ -31,7 +31,7 @@ func repeated(t testing.TB, dir string) (n int, all []Actor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err = s.Actors()
+	all, err = s.Actors(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

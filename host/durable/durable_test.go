@@ -421,7 +421,7 @@ func TestOtherCode(t *testing.T) {
 	if err := store.Forget(context.Background(), "w", "a"); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := store.Actors(); err != nil || len(all) != 1 || all[0].Path != "wasm://w/user/b" || all[0].Turns != 3 {
+	if all, err := store.Actors(t.Context()); err != nil || len(all) != 1 || all[0].Path != "wasm://w/user/b" || all[0].Turns != 3 {
 		t.Fatal(all, err)
 	}
 	if err := store.Close(); err != nil {

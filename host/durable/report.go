@@ -28,8 +28,8 @@ type Actor struct {
 }
 
 // Actors reads the whole log and sums it up, in the order of the paths: Records and Bytes are since the last checkpoint.
-// It is for a store without a system.
-func (s *Store) Actors() ([]Actor, error) {
+// With a system that runs, it is as far as the log is durable. It ends with ctx.
+func (s *Store) Actors(ctx context.Context) ([]Actor, error) {
 	all := map[abi.Ref]*Actor{}
 	var g gathered
 	var in records
@@ -37,6 +37,9 @@ func (s *Store) Actors() ([]Actor, error) {
 	for r, err := range s.log.Read(0) {
 		if err != nil {
 			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
 		}
 		v, err := in.next(&r)
 		if err != nil {
@@ -126,7 +129,7 @@ func (s *Store) Forget(ctx context.Context, system, name string) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Actors()
+	all, err := s.Actors(ctx)
 	if err != nil {
 		return err
 	}

@@ -112,6 +112,7 @@ type Store struct {
 	next    int
 	leaving bool // one of them leaves
 	err     error
+	broke   time.Time // when err was set
 
 	system  *host.System // from Starting.Release on
 	last    Checkpointed
@@ -391,7 +392,7 @@ func (s *Store) Admit(bytes int) error {
 		return s.Err()
 	case bytes+4096 > largestRecord:
 		err = fmt.Errorf("a message of %d bytes is too large for the store", bytes)
-	case s.used() > s.opt.Size/4*3:
+	case s.full():
 		err = ErrFull
 	case s.log.Pending() > fullPending:
 		err = wal.ErrBusy
@@ -401,6 +402,9 @@ func (s *Store) Admit(bytes int) error {
 	s.refused.Add(1)
 	return err
 }
+
+// full reports whether messages are refused. The last quarter is for turns that have been admitted, and for checkpoints.
+func (s *Store) full() bool { return s.used() > s.opt.Size/4*3 }
 
 // used is how many bytes the files have.
 func (s *Store) used() int64 {
@@ -444,7 +448,7 @@ func (s *Store) fail(err error) error {
 	first := s.err == nil
 	if first {
 		s.failing.Store(true)
-		s.err = fmt.Errorf("%w: %w", ErrFailed, err)
+		s.err, s.broke = fmt.Errorf("%w: %w", ErrFailed, err), s.opt.Clock.Now()
 	}
 	err, failed := s.err, s.failed
 	left := s.waiting[s.next:]
@@ -487,6 +491,11 @@ type Figures struct {
 	Records uint64 // written by this process
 	Written uint64 // their bytes
 	Refused uint64 // messages that were refused
+	Waiting int64  // bytes of what leaves only once it is durable
+	Full    bool   // messages are refused
+
+	Err   error     // why the store has failed; nil: it has not
+	Broke time.Time // when
 
 	Since      int64         // bytes of records since the last checkpoint
 	Repeating  time.Duration // about how long it would take to repeat them
@@ -497,7 +506,11 @@ type Figures struct {
 func (s *Store) Figures() Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Figures{s.used(), s.opt.Size, s.noted.Load(), s.bytes.Load(), s.refused.Load(), s.since.bytes.Load(), time.Duration(s.since.work.Load()), s.last}
+	return Figures{
+		Bytes: s.used(), Limit: s.opt.Size, Records: s.noted.Load(), Written: s.bytes.Load(), Refused: s.refused.Load(),
+		Waiting: s.held.Load(), Full: s.full(), Err: s.err, Broke: s.broke,
+		Since: s.since.bytes.Load(), Repeating: time.Duration(s.since.work.Load()), Checkpoint: s.last,
+	}
 }
 
 // Close waits until all that was recorded is durable. The system has ended before.

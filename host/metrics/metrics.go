@@ -186,6 +186,9 @@ func (m *Metrics) Families() []exposition.Family {
 	if m.o.guests != nil {
 		c.families = append(c.families, m.o.guests()...)
 	}
+	if s.Store != nil {
+		m.store(c, s.Store)
+	}
 	if m.o.services != nil {
 		m.services(c)
 	}
@@ -263,6 +266,22 @@ func (m *Metrics) system(c *collector, s *observe.System) {
 	for _, r := range host.DeadReasons() {
 		c.add(deadLetters, float64(s.DeadReasons[r.Name()]), r.Name())
 	}
+}
+
+func (m *Metrics) store(c *collector, s *observe.Store) {
+	c.add(storeBytes, float64(s.Bytes))
+	c.add(storeLimit, float64(s.Limit))
+	c.add(storeUp, truth(!s.Full && s.Failed == ""))
+	c.add(storeRecords, float64(s.Records))
+	c.add(storeWritten, float64(s.Written))
+	c.add(storeRefused, float64(s.Refused))
+	c.add(storeWaiting, float64(s.Waiting))
+	c.add(storeSince, float64(s.Since))
+	c.add(storeRepeat, float64(s.RepeatNS)/1e9)
+	c.add(storeCheckpoints, float64(s.Checkpoints), "made")
+	c.add(storeCheckpoints, float64(s.CheckpointsFailed), "failed")
+	c.add(storeCheckpointBytes, float64(s.CheckpointBytes))
+	c.add(storePause, float64(s.PauseNS)/1e9)
 }
 
 func (m *Metrics) services(c *collector) {

@@ -47,7 +47,10 @@ func sharedWorld(t testing.TB, o metrics.Options, sharing time.Duration) *world 
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := observe.New(sys, observe.Options{}.WithSharing(sharing))
+	stored := func() *observe.Store {
+		return &observe.Store{Bytes: 5, Limit: 9, Full: true, Checkpoints: 3, CheckpointsFailed: 1, PauseNS: 2e6}
+	}
+	of := observe.New(sys, observe.Options{}.WithSharing(sharing).WithStore(stored))
 	m, err := metrics.New(of, o)
 	if err != nil {
 		t.Fatal(err)
@@ -234,18 +237,22 @@ func TestEverythingIsWellFormed(t *testing.T) {
 		`wasmactors_service_figure_total{service="clock",figure="ticks"}`:               "7",
 		`wasmactors_service_figure{service="flow",figure="streams_open"}`:               "4",
 		`wasmactors_service_figure_total{service="flow",figure="streams_started"}`:      "9",
-		`wasmactors_turns_total{type="shop"}`:                                           "3",
-		`wasmactors_crashes_total{type="shop"}`:                                         "1",
-		`wasmactors_actor_turns_total{path="/user/a",type="shop"}`:                      "3",
-		`wasmactors_actor_incarnation{path="/user/a",type="shop"}`:                      "1",
-		`wasmactors_dead_letters_total{reason="mailbox_full"}`:                          "0",
-		`wasmactors_trace_spans_dropped_total{reason="trace"}`:                          "2",
-		`wasmactors_guest_depth{actor="/user/a"}`:                                       "-2.5",
-		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="1"}`:                  "0",
-		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="2"}`:                  "2",
-		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="+Inf"}`:               "2",
-		`wasmactors_guest_wait_seconds_sum{actor="/user/a"}`:                            "3",
-		`wasmactors_guest_metric_refusals_total{actor="/user/a"}`:                       "0",
+		`wasmactors_store_bytes`:                                          "5",
+		`wasmactors_store_up`:                                             "0",
+		`wasmactors_store_checkpoints_total{result="failed"}`:             "1",
+		`wasmactors_store_checkpoint_pause_seconds`:                       "0.002",
+		`wasmactors_turns_total{type="shop"}`:                             "3",
+		`wasmactors_crashes_total{type="shop"}`:                           "1",
+		`wasmactors_actor_turns_total{path="/user/a",type="shop"}`:        "3",
+		`wasmactors_actor_incarnation{path="/user/a",type="shop"}`:        "1",
+		`wasmactors_dead_letters_total{reason="mailbox_full"}`:            "0",
+		`wasmactors_trace_spans_dropped_total{reason="trace"}`:            "2",
+		`wasmactors_guest_depth{actor="/user/a"}`:                         "-2.5",
+		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="1"}`:    "0",
+		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="2"}`:    "2",
+		`wasmactors_guest_wait_seconds_bucket{actor="/user/a",le="+Inf"}`: "2",
+		`wasmactors_guest_wait_seconds_sum{actor="/user/a"}`:              "3",
+		`wasmactors_guest_metric_refusals_total{actor="/user/a"}`:         "0",
 	} {
 		if got := value(text, series); got != want {
 			t.Errorf("%s is %q, want %q", series, got, want)

@@ -61,6 +61,18 @@ const (
 	serviceUp
 	serviceFigure
 	serviceFigureTotal
+	storeBytes
+	storeLimit
+	storeUp
+	storeRecords
+	storeWritten
+	storeRefused
+	storeWaiting
+	storeSince
+	storeRepeat
+	storeCheckpoints
+	storeCheckpointBytes
+	storePause
 	scrapeSeconds
 	goRoutines
 	processCPU
@@ -79,61 +91,74 @@ const (
 	granted = "grants"
 	served  = "services"
 	outside = "gateway"
+	kept    = "store"
 )
 
 var infos = [numInfos]Info{
-	buildInfo:          {"wasmactors_build_info", exposition.Gauge, []string{"system", "bundle", "version", "goversion"}, "Always 1; the labels say what runs.", ""},
-	startTime:          {"wasmactors_start_time_seconds", exposition.Gauge, nil, "When the system was started, in seconds since 1970.", ""},
-	ready:              {"wasmactors_ready", exposition.Gauge, nil, "1 if all top-level actors have started and the system is not stopping, else 0.", ""},
-	actors:             {"wasmactors_actors", exposition.Gauge, []string{byType}, "Living actors.", ""},
-	actorsAsleep:       {"wasmactors_actors_asleep", exposition.Gauge, []string{byType}, "Idle guests that have released their instances.", ""},
-	actorsIn:           {"wasmactors_actors_in_state", exposition.Gauge, []string{"state"}, "Living actors by what they are doing.", ""},
-	actorsLimit:        {"wasmactors_actors_limit", exposition.Gauge, nil, "Most actors at a time; 0: no limit.", ""},
-	turns:              {"wasmactors_turns_total", exposition.Counter, []string{byType}, "Turns: messages handled.", ""},
-	crashes:            {"wasmactors_crashes_total", exposition.Counter, []string{byType}, "Failed turns and starts.", ""},
-	restarts:           {"wasmactors_restarts_total", exposition.Counter, []string{byType}, "Restarts after failures or by operators.", ""},
-	fuel:               {"wasmactors_fuel_total", exposition.Counter, []string{byType}, "Fuel spent by guests, about a wasm instruction each.", ""},
-	turnSeconds:        {"wasmactors_turn_seconds", exposition.Histogram, []string{byType}, "How long turns took, a sample of about one in 127.", ""},
-	mailboxMessages:    {"wasmactors_mailbox_messages", exposition.Gauge, []string{byType}, "Messages waiting in mailboxes.", ""},
-	mailboxBytes:       {"wasmactors_mailbox_bytes", exposition.Gauge, nil, "Bytes of the messages waiting in all mailboxes.", ""},
-	mailboxOldest:      {"wasmactors_mailbox_oldest_seconds", exposition.Gauge, nil, "Age of the oldest waiting message (a lower bound); 0: none waits.", ""},
-	heldBytes:          {"wasmactors_held_bytes", exposition.Gauge, []string{byType}, "Bytes that the host holds for actors.", ""},
-	systemHeld:         {"wasmactors_system_held_bytes", exposition.Gauge, nil, "Bytes that the host holds for all actors, as accounted.", ""},
-	systemHeldLimit:    {"wasmactors_system_held_limit_bytes", exposition.Gauge, nil, "Most bytes that the host may hold for all actors; 0: no limit.", ""},
-	deadLetters:        {"wasmactors_dead_letters_total", exposition.Counter, []string{"reason"}, "Messages that were not delivered.", ""},
-	workers:            {"wasmactors_workers", exposition.Gauge, nil, "Turns that run at a time.", ""},
-	actorIncarnation:   {"wasmactors_actor_incarnation", exposition.Gauge, []string{"path", byType}, "Number of the incarnation, from 0.", byActor},
-	actorTurns:         {"wasmactors_actor_turns_total", exposition.Counter, []string{"path", byType}, "Turns of the actor.", byActor},
-	actorCrashes:       {"wasmactors_actor_crashes_total", exposition.Counter, []string{"path", byType}, "Failed turns and starts of the actor.", byActor},
-	actorRestarts:      {"wasmactors_actor_restarts_total", exposition.Counter, []string{"path", byType}, "Restarts of the actor.", byActor},
-	actorFuel:          {"wasmactors_actor_fuel_total", exposition.Counter, []string{"path", byType}, "Fuel that the actor has spent.", byActor},
-	actorMailbox:       {"wasmactors_actor_mailbox_messages", exposition.Gauge, []string{"path", byType}, "Messages in the actor's mailbox.", byActor},
-	actorOldest:        {"wasmactors_actor_mailbox_oldest_seconds", exposition.Gauge, []string{"path", byType}, "Age of the actor's oldest waiting message (a lower bound).", byActor},
-	actorHeld:          {"wasmactors_actor_held_bytes", exposition.Gauge, []string{"path", byType}, "Bytes that the host holds for the actor.", byActor},
-	spans:              {"wasmactors_trace_spans_total", exposition.Counter, nil, "Spans that were recorded.", traced},
-	spansDropped:       {"wasmactors_trace_spans_dropped_total", exposition.Counter, []string{"reason"}, "Spans dropped by the per-trace or the rate limit.", traced},
-	traces:             {"wasmactors_traces", exposition.Gauge, nil, "Traces in progress.", traced},
-	guestRefusals:      {guests.RefusedName, exposition.Counter, []string{"actor"}, guests.RefusedHelp, granted},
-	serviceRequests:    {"wasmactors_service_requests_total", exposition.Counter, []string{"service", "op", "code"}, "Requests of actors that a service has completed; code is ok or the error's code.", served},
-	serviceUp:          {"wasmactors_service_up", exposition.Gauge, []string{"service"}, "1 if the service is running, 0 while it restarts after a failure.", served},
-	serviceFigure:      {"wasmactors_service_figure", exposition.Gauge, []string{"service", "figure"}, "What a service counts of its own, as it is now: connections_open of tcp, sockets_open of udp, streams_open of flow.", served},
-	serviceFigureTotal: {"wasmactors_service_figure_total", exposition.Counter, []string{"service", "figure"}, "What a service has counted of its own: connections, bytes and datagrams of tcp and udp, streams and elements of flow.", served},
-	serviceOpen:        {"wasmactors_service_requests_open", exposition.Gauge, []string{"service"}, "Requests in progress in a service.", served},
-	serviceWaiting:     {"wasmactors_service_requests_waiting", exposition.Gauge, []string{"service"}, "Requests that wait for room in their grant (at-once).", served},
-	serviceSeconds:     {"wasmactors_service_request_seconds", exposition.Histogram, []string{"service", "op"}, "Time from when a service takes an actor's request until it answers.", served},
-	httpRequests:       {"wasmactors_http_requests_total", exposition.Counter, []string{"route", "status"}, "Completed requests from outside, by route pattern; status 499: the client closed the connection first.", outside},
-	httpSeconds:        {"wasmactors_http_request_seconds", exposition.Histogram, []string{"route"}, "How long requests from outside took, without WebSockets and event streams.", outside},
-	httpOpen:           {"wasmactors_http_requests_open", exposition.Gauge, nil, "Requests from outside in progress, with streams and WebSockets.", outside},
-	httpConnections:    {"wasmactors_http_connections", exposition.Gauge, nil, "Connections from outside, without WebSockets.", outside},
-	httpAccepted:       {"wasmactors_http_connections_total", exposition.Counter, nil, "Connections from outside that were accepted.", outside},
-	httpWebSockets:     {"wasmactors_http_websockets", exposition.Gauge, nil, "Open WebSockets.", outside},
-	scrapeSeconds:      {"wasmactors_scrape_duration_seconds", exposition.Gauge, nil, "How long it took to collect these figures.", ""},
-	goRoutines:         {"go_goroutines", exposition.Gauge, nil, "Goroutines of the process.", process},
-	processCPU:         {"process_cpu_seconds_total", exposition.Counter, nil, "Processor time of the process, in seconds.", process},
-	processMemory:      {"process_resident_memory_bytes", exposition.Gauge, nil, "Resident memory of the process. Pages of images that guests share count for each guest that has read them.", process},
-	processAnonymous:   {"wasmactors_process_anonymous_bytes", exposition.Gauge, nil, "Private resident memory of the process: Go's heap and pages that guests have written to.", process},
-	processFDs:         {"process_open_fds", exposition.Gauge, nil, "Open file descriptors of the process.", process},
-	processMaxFDs:      {"process_max_fds", exposition.Gauge, nil, "How many file descriptors the process may open.", process},
+	buildInfo:            {"wasmactors_build_info", exposition.Gauge, []string{"system", "bundle", "version", "goversion"}, "Always 1; the labels say what runs.", ""},
+	startTime:            {"wasmactors_start_time_seconds", exposition.Gauge, nil, "When the system was started, in seconds since 1970.", ""},
+	ready:                {"wasmactors_ready", exposition.Gauge, nil, "1 if all top-level actors have started and the system is not stopping, else 0.", ""},
+	actors:               {"wasmactors_actors", exposition.Gauge, []string{byType}, "Living actors.", ""},
+	actorsAsleep:         {"wasmactors_actors_asleep", exposition.Gauge, []string{byType}, "Idle guests that have released their instances.", ""},
+	actorsIn:             {"wasmactors_actors_in_state", exposition.Gauge, []string{"state"}, "Living actors by what they are doing.", ""},
+	actorsLimit:          {"wasmactors_actors_limit", exposition.Gauge, nil, "Most actors at a time; 0: no limit.", ""},
+	turns:                {"wasmactors_turns_total", exposition.Counter, []string{byType}, "Turns: messages handled.", ""},
+	crashes:              {"wasmactors_crashes_total", exposition.Counter, []string{byType}, "Failed turns and starts.", ""},
+	restarts:             {"wasmactors_restarts_total", exposition.Counter, []string{byType}, "Restarts after failures or by operators.", ""},
+	fuel:                 {"wasmactors_fuel_total", exposition.Counter, []string{byType}, "Fuel spent by guests, about a wasm instruction each.", ""},
+	turnSeconds:          {"wasmactors_turn_seconds", exposition.Histogram, []string{byType}, "How long turns took, a sample of about one in 127.", ""},
+	mailboxMessages:      {"wasmactors_mailbox_messages", exposition.Gauge, []string{byType}, "Messages waiting in mailboxes.", ""},
+	mailboxBytes:         {"wasmactors_mailbox_bytes", exposition.Gauge, nil, "Bytes of the messages waiting in all mailboxes.", ""},
+	mailboxOldest:        {"wasmactors_mailbox_oldest_seconds", exposition.Gauge, nil, "Age of the oldest waiting message (a lower bound); 0: none waits.", ""},
+	heldBytes:            {"wasmactors_held_bytes", exposition.Gauge, []string{byType}, "Bytes that the host holds for actors.", ""},
+	systemHeld:           {"wasmactors_system_held_bytes", exposition.Gauge, nil, "Bytes that the host holds for all actors, as accounted.", ""},
+	systemHeldLimit:      {"wasmactors_system_held_limit_bytes", exposition.Gauge, nil, "Most bytes that the host may hold for all actors; 0: no limit.", ""},
+	deadLetters:          {"wasmactors_dead_letters_total", exposition.Counter, []string{"reason"}, "Messages that were not delivered.", ""},
+	workers:              {"wasmactors_workers", exposition.Gauge, nil, "Turns that run at a time.", ""},
+	actorIncarnation:     {"wasmactors_actor_incarnation", exposition.Gauge, []string{"path", byType}, "Number of the incarnation, from 0.", byActor},
+	actorTurns:           {"wasmactors_actor_turns_total", exposition.Counter, []string{"path", byType}, "Turns of the actor.", byActor},
+	actorCrashes:         {"wasmactors_actor_crashes_total", exposition.Counter, []string{"path", byType}, "Failed turns and starts of the actor.", byActor},
+	actorRestarts:        {"wasmactors_actor_restarts_total", exposition.Counter, []string{"path", byType}, "Restarts of the actor.", byActor},
+	actorFuel:            {"wasmactors_actor_fuel_total", exposition.Counter, []string{"path", byType}, "Fuel that the actor has spent.", byActor},
+	actorMailbox:         {"wasmactors_actor_mailbox_messages", exposition.Gauge, []string{"path", byType}, "Messages in the actor's mailbox.", byActor},
+	actorOldest:          {"wasmactors_actor_mailbox_oldest_seconds", exposition.Gauge, []string{"path", byType}, "Age of the actor's oldest waiting message (a lower bound).", byActor},
+	actorHeld:            {"wasmactors_actor_held_bytes", exposition.Gauge, []string{"path", byType}, "Bytes that the host holds for the actor.", byActor},
+	spans:                {"wasmactors_trace_spans_total", exposition.Counter, nil, "Spans that were recorded.", traced},
+	spansDropped:         {"wasmactors_trace_spans_dropped_total", exposition.Counter, []string{"reason"}, "Spans dropped by the per-trace or the rate limit.", traced},
+	traces:               {"wasmactors_traces", exposition.Gauge, nil, "Traces in progress.", traced},
+	guestRefusals:        {guests.RefusedName, exposition.Counter, []string{"actor"}, guests.RefusedHelp, granted},
+	serviceRequests:      {"wasmactors_service_requests_total", exposition.Counter, []string{"service", "op", "code"}, "Requests of actors that a service has completed; code is ok or the error's code.", served},
+	serviceUp:            {"wasmactors_service_up", exposition.Gauge, []string{"service"}, "1 if the service is running, 0 while it restarts after a failure.", served},
+	serviceFigure:        {"wasmactors_service_figure", exposition.Gauge, []string{"service", "figure"}, "What a service counts of its own, as it is now: connections_open of tcp, sockets_open of udp, streams_open of flow.", served},
+	serviceFigureTotal:   {"wasmactors_service_figure_total", exposition.Counter, []string{"service", "figure"}, "What a service has counted of its own: connections, bytes and datagrams of tcp and udp, streams and elements of flow.", served},
+	serviceOpen:          {"wasmactors_service_requests_open", exposition.Gauge, []string{"service"}, "Requests in progress in a service.", served},
+	serviceWaiting:       {"wasmactors_service_requests_waiting", exposition.Gauge, []string{"service"}, "Requests that wait for room in their grant (at-once).", served},
+	serviceSeconds:       {"wasmactors_service_request_seconds", exposition.Histogram, []string{"service", "op"}, "Time from when a service takes an actor's request until it answers.", served},
+	httpRequests:         {"wasmactors_http_requests_total", exposition.Counter, []string{"route", "status"}, "Completed requests from outside, by route pattern; status 499: the client closed the connection first.", outside},
+	httpSeconds:          {"wasmactors_http_request_seconds", exposition.Histogram, []string{"route"}, "How long requests from outside took, without WebSockets and event streams.", outside},
+	httpOpen:             {"wasmactors_http_requests_open", exposition.Gauge, nil, "Requests from outside in progress, with streams and WebSockets.", outside},
+	httpConnections:      {"wasmactors_http_connections", exposition.Gauge, nil, "Connections from outside, without WebSockets.", outside},
+	httpAccepted:         {"wasmactors_http_connections_total", exposition.Counter, nil, "Connections from outside that were accepted.", outside},
+	httpWebSockets:       {"wasmactors_http_websockets", exposition.Gauge, nil, "Open WebSockets.", outside},
+	storeBytes:           {"wasmactors_store_bytes", exposition.Gauge, nil, "Bytes of the files of the store of durable actors.", kept},
+	storeLimit:           {"wasmactors_store_limit_bytes", exposition.Gauge, nil, "Most bytes of these files; messages are refused when three quarters are used.", kept},
+	storeUp:              {"wasmactors_store_up", exposition.Gauge, nil, "1 if durable actors can go on, 0 if the store is full or has failed.", kept},
+	storeRecords:         {"wasmactors_store_records_total", exposition.Counter, nil, "Records written.", kept},
+	storeWritten:         {"wasmactors_store_written_bytes_total", exposition.Counter, nil, "Bytes of records written.", kept},
+	storeRefused:         {"wasmactors_store_refused_total", exposition.Counter, nil, "Messages to durable actors refused because the store was full, busy or broken.", kept},
+	storeWaiting:         {"wasmactors_store_waiting_bytes", exposition.Gauge, nil, "Bytes that leave durable actors once they are on the disk.", kept},
+	storeSince:           {"wasmactors_store_since_checkpoint_bytes", exposition.Gauge, nil, "Bytes of records since the last checkpoint.", kept},
+	storeRepeat:          {"wasmactors_store_repeat_seconds", exposition.Gauge, nil, "How long a start would take to repeat these records, about.", kept},
+	storeCheckpoints:     {"wasmactors_store_checkpoints_total", exposition.Counter, []string{"result"}, "Checkpoints: made, or failed because the actors did not rest in time or for lack of room.", kept},
+	storeCheckpointBytes: {"wasmactors_store_checkpoint_bytes", exposition.Gauge, nil, "Bytes of the last checkpoint.", kept},
+	storePause:           {"wasmactors_store_checkpoint_pause_seconds", exposition.Gauge, nil, "How long durable actors rested for the last checkpoint.", kept},
+	scrapeSeconds:        {"wasmactors_scrape_duration_seconds", exposition.Gauge, nil, "How long it took to collect these figures.", ""},
+	goRoutines:           {"go_goroutines", exposition.Gauge, nil, "Goroutines of the process.", process},
+	processCPU:           {"process_cpu_seconds_total", exposition.Counter, nil, "Processor time of the process, in seconds.", process},
+	processMemory:        {"process_resident_memory_bytes", exposition.Gauge, nil, "Resident memory of the process. Pages of images that guests share count for each guest that has read them.", process},
+	processAnonymous:     {"wasmactors_process_anonymous_bytes", exposition.Gauge, nil, "Private resident memory of the process: Go's heap and pages that guests have written to.", process},
+	processFDs:           {"process_open_fds", exposition.Gauge, nil, "Open file descriptors of the process.", process},
+	processMaxFDs:        {"process_max_fds", exposition.Gauge, nil, "How many file descriptors the process may open.", process},
 }
 
 // Table describes all metrics of the host's.

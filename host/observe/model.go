@@ -41,7 +41,9 @@ type System struct {
 	Ready   bool      `json:"ready"`           // every top-level actor has begun, all services serve, and the system does not end
 	Ended   string    `json:"ended,omitempty"` // why the system has ended, or is about to
 
-	Down []Outage `json:"down,omitempty"` // services that do not serve, by name
+	Down []Outage `json:"down,omitempty"` // services that do not serve, by name, and the store of durable actors, if it has failed or is full
+
+	Store *Store `json:"store,omitempty"` // of durable actors; nil: there is none
 
 	Actors int           `json:"actors"` // living, /user and /system aside
 	Asleep int           `json:"asleep"`

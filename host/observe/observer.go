@@ -22,6 +22,7 @@ type Options struct {
 	sharing     time.Duration
 	started     time.Time
 	services    func() []*service.Running // nil: none
+	store       func() *Store             // nil: none
 	codes       func() []Code             // nil: none
 	crashes     int
 	folder      *CrashFolder

@@ -72,8 +72,9 @@ func (o *Observer) System() System {
 				s.Down = append(s.Down, Outage{x.Service, x.Since.UTC(), line(x.Why)})
 			}
 		}
-		slices.SortFunc(s.Down, func(a, b Outage) int { return cmp.Compare(a.Service, b.Service) })
 	}
+	o.store(&s)
+	slices.SortFunc(s.Down, func(a, b Outage) int { return cmp.Compare(a.Service, b.Service) })
 	select {
 	case <-o.sys.Terminated():
 		s.Ready, s.Ended = false, "it was asked to end"

@@ -40,6 +40,7 @@ var openers = map[string]string{
 	"internal/slots/":                  "/proc",
 	"host/metrics/process_unix.go":     "/proc",
 	"host/durable/store.go":            "its own folder, and the secret in it, for its owner alone",
+	"host/durable/archive.go":          "a store's own folder, and one that it makes",
 	"internal/guesttest/":              "what it has compiled, in a folder of its own",
 	"internal/wal/":                    "its own files, in a folder that is its owner's alone",
 	"internal/wasi/":                   "names by guests: path.go opens without waiting, and checks what it has opened",
@@ -52,6 +53,7 @@ var openers = map[string]string{
 	"cmd/wasmactors/detach.go":         "the log, a regular file that the user names at the command line",
 	"cmd/wasmactors/input.go":          "a pipe that the user names at the command line, opened in the background",
 	"cmd/wasmactors/admin.go":          "makes a new file",
+	"cmd/wasmactors/storefile.go":      "makes a new file",
 	"internal/scaffold/":               "the checkout of the SDK",
 }
 
