@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -63,14 +63,21 @@ func (d *devSession) human(e bundle.DevEvent) {
 func (d *devSession) humanReplaced(e bundle.DevEvent) {
 	log := d.console.log
 	took := e.Took.Round(time.Millisecond)
-	restarted := map[string]int{}
+	concerned, kept, lost := map[string]int{}, map[string]int{}, map[string]string{}
 	for i, a := range e.Actors {
-		if name, ok := strings.CutPrefix(a.Why, "module "); ok {
-			restarted[name]++
+		if a.Module != "" && a.Err == nil {
+			concerned[a.Module]++
+			if a.Did == upgrade.Upgraded {
+				kept[a.Module]++
+			} else if lost[a.Module] == "" {
+				lost[a.Module] = a.Path + ": " + a.Why
+			}
 			continue
 		}
 		pairs := []any{"actor", oneLine(a.Path), "why", oneLine(a.Why)}
 		switch {
+		case a.Did == upgrade.Kept:
+			log.Error("it keeps its code", append(pairs, "error", oneLine(a.Err.Error()))...)
 		case a.Err != nil:
 			log.Error("not "+a.Did, append(pairs, "error", oneLine(a.Err.Error()))...)
 		case i < shownActors:
@@ -82,9 +89,12 @@ func (d *devSession) humanReplaced(e bundle.DevEvent) {
 		case m.Before == "":
 			log.Info("loaded", append(pairs, "took", took)...)
 		case m.Before == m.Now:
-			log.Info("loaded with other limits", append(pairs, "actors", restarted[m.Name], "took", took)...)
+			log.Info("loaded with other limits", append(pairs, "actors", concerned[m.Name], "kept", kept[m.Name], "took", took)...)
 		default:
-			log.Info("replaced", append(pairs, "before", shortHash(m.Before), "actors", restarted[m.Name], "took", took)...)
+			log.Info("replaced", append(pairs, "before", shortHash(m.Before), "actors", concerned[m.Name], "kept", kept[m.Name], "took", took)...)
+		}
+		if n := concerned[m.Name] - kept[m.Name]; n > 0 {
+			log.Warn("restarted, and the state is lost", "module", m.Name, "actors", n, "first", oneLine(lost[m.Name]))
 		}
 	}
 }

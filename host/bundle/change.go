@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -38,9 +40,11 @@ type ModuleChange struct {
 // ActorChange is what was done with an actor.
 type ActorChange struct {
 	Path string
-	Did  string // restarted, started, stopped or replaced (stopped, and another one started)
+	Did  string // upgraded (with its state), restarted, started, stopped or replaced (stopped, and another one started)
 	Why  string
 	Err  error // it could not be done
+
+	Module string // it was done because this one has other code
 }
 
 // loaded is a module as it was loaded.
@@ -178,8 +182,8 @@ func (c *Change) Restart(grace time.Duration, change func(host.Config) host.Conf
 }
 
 // Apply changes the system that runs from the bundle, where Whole is empty. Actors of modules
-// that have changed restart in their place, with their refs and mailboxes, see
-// [host.Operator.RenewModule]; so do those of whose entries arguments, limits, capabilities or
+// that have changed get the new code, with their state where that can go over, see package upgrade; else they restart in their
+// place, with their refs and mailboxes. So do those of whose entries arguments, limits, capabilities or
 // children have changed. Others of the top level stop, start, or are replaced. ctx bounds the
 // wait for those that stop.
 func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChange) {
@@ -188,19 +192,19 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 	codes := map[string]bool{}
 	for _, m := range c.Modules {
 		codes[m.Name] = true
-		if module := b.modules[m.Name]; module != nil {
-			if err := module.Replace(c.loaded[m.Name].image); err != nil {
-				done = append(done, ActorChange{Path: "/user", Did: "restarted", Err: err})
-			}
+	}
+	steps := append(slices.Clone(c.plan.steps), c.gone(sys, codes)...)
+	c.stopFirst(ctx, sys, steps)
+	var renewed []ActorChange
+	for _, m := range c.Modules {
+		if b.modules[m.Name] != nil {
+			renewed = append(renewed, c.renew(ctx, sys, m.Name, steps)...)
 			continue
 		}
 		b.modules[m.Name] = host.NewModule(c.loaded[m.Name].image)
 	}
 	maps.DeleteFunc(b.modules, func(name string, _ *host.Module) bool { return c.loaded[name] == nil })
 	b.take(c.Manifest, c.loaded)
-	steps := append(slices.Clone(c.plan.steps), c.gone(sys, codes)...)
-	c.stopFirst(ctx, sys, steps)
-	var new []host.Ref
 	for _, t := range steps {
 		did := ActorChange{Path: "/user/" + t.name, Why: t.why}
 		a := find(c.Manifest.Actors, t.name)
@@ -210,7 +214,6 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 			ref, err := sys.Lookup(did.Path)
 			if err == nil {
 				err = sys.Operate().Renew(ref, b.props(a))
-				new = append(new, ref)
 			}
 			did.Err = err
 		case removed:
@@ -220,22 +223,48 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 				did.Did = "replaced"
 			}
 			// The name is free a moment after the end of its actor was told.
-			ref, made, err := sys.GetOrSpawn(ctx, t.name, b.props(a))
+			_, made, err := sys.GetOrSpawn(ctx, t.name, b.props(a))
 			if err == nil && !made {
 				err = host.ErrNameTaken
 			}
-			new = append(new, ref)
 			did.Err = err
 		}
 		done = append(done, did)
 	}
-	for _, m := range c.Modules {
-		for _, ref := range sys.Operate().RenewModule(b.modules[m.Name], new...) {
-			done = append(done, ActorChange{Path: ref.Path(), Did: "restarted", Why: "module " + m.Name})
+	return append(done, renewed...)
+}
+
+// renew gives the actors of a module its new code: with their state where that can go over, else they restart. Those that a step
+// restarts anyway are not reported.
+func (c *Change) renew(ctx context.Context, sys *host.System, name string, steps []step) (done []ActorChange) {
+	b := c.b
+	o := upgrade.Options{Insist: true, Patience: reloadPatience, Ways: c.Manifest.ways(name), Events: b.hasEvents(c.Manifest)}
+	r, err := upgrade.Run(context.WithoutCancel(ctx), sys, b.modules[name], c.loaded[name].image, o)
+	if err != nil {
+		return []ActorChange{{Path: "/user", Did: "restarted", Err: fmt.Errorf("module %s: %w", name, err)}}
+	}
+	for i := range r.Actors {
+		a := &r.Actors[i]
+		top, _, _ := strings.Cut(strings.TrimPrefix(a.Path, "/user/"), "/")
+		if slices.ContainsFunc(steps, func(t step) bool { return t.name == top }) || a.Why == upgrade.Above {
+			continue
 		}
+		x := ActorChange{Path: a.Path, Did: a.Did, Why: "module " + name, Module: name}
+		switch a.Did {
+		case upgrade.Upgraded:
+			x.Why += ", its state is kept"
+		case upgrade.Restarted:
+			x.Why += ", its state is lost: " + a.Why
+		default:
+			x.Err = errors.New(a.Why)
+		}
+		done = append(done, x)
 	}
 	return done
 }
+
+// reloadPatience is how long a reload waits for an actor that waits for answers, before it restarts it.
+const reloadPatience = 200 * time.Millisecond
 
 // gone returns steps for the top-level actors that have ended: they are started again if their
 // entry or their code has changed.

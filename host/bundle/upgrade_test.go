@@ -160,3 +160,53 @@ func TestUpgradeOfLimits(t *testing.T) {
 		t.Error("the limit is the old one")
 	}
 }
+
+// A reload keeps the state where it can go over, and restarts the others: those that may lose it, and with a reason.
+func TestReloadKeepsState(t *testing.T) {
+	for code, want := range map[string]struct{ a, b uint64 }{"tally2": {202, 201}, "load-trap": {201, 201}} {
+		b, sys, ask := tallies(t, talliesManifest)
+		ask("a")
+		ask("b")
+		c, err := b.PrepareModule(context.Background(), "m", tallyOf(t, code), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := map[string]ActorChange{}
+		for _, x := range c.Apply(context.Background(), sys) {
+			done[x.Path] = x
+			if x.Err != nil || x.Module != "m" {
+				t.Error(x)
+			}
+		}
+		if x, y := ask("a"), ask("b"); x != want.a || y != want.b {
+			t.Errorf("%s: a says %d, b %d", code, x, y)
+		}
+		a := done["/user/a"]
+		if code == "tally2" && (a.Did != upgrade.Upgraded || a.Why != "module m, its state is kept") || code != "tally2" && (a.Did != upgrade.Restarted || !strings.Contains(a.Why, "its state is lost: load: trap")) {
+			t.Errorf("%s: %+v", code, a)
+		}
+		if b := done["/user/b"]; b.Did != upgrade.Restarted || !strings.HasSuffix(b.Why, "the manifest says so") {
+			t.Errorf("%s: %+v", code, b)
+		}
+		if len(b.Codes()) != 1 {
+			t.Errorf("%s: %+v", code, b.Codes())
+		}
+	}
+}
+
+// An actor that must not restart keeps its code, and the reload says so.
+func TestReloadNeverLosesAStateThatMustStay(t *testing.T) {
+	b, sys, ask := tallies(t, strings.Replace(talliesManifest, "a: {type: m/tally}", "a: {type: m/tally, upgrade: [state]}", 1))
+	ask("a")
+	c, err := b.PrepareModule(context.Background(), "m", tallyOf(t, "load-trap"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := c.Apply(context.Background(), sys)
+	if len(done) != 2 || done[0].Err == nil || done[0].Did != upgrade.Kept {
+		t.Errorf("%+v", done)
+	}
+	if x := ask("a"); x != 102 {
+		t.Error("a says", x)
+	}
+}

@@ -50,6 +50,8 @@ type Options struct {
 	Keep int64
 	// Ways are those of an actor, in order; nil: see Default.
 	Ways func(path, typ string) []Way
+	// Insist restarts the actors whose state cannot go over, if their ways have Restart, and those that are between two incarnations.
+	Insist bool
 	// Events reports whether an actor keeps events, and is recovered from them when it begins. nil: no actor does.
 	Events func(path, typ string) bool
 	// Tell is called with what is under way, by one goroutine at a time; it must not block for long. nil: nobody is told.
@@ -118,7 +120,8 @@ type Actor struct {
 	Pause  time.Duration `json:"pause_ns,omitempty"`
 	Differ *Difference   `json:"differ,omitempty"`
 
-	ref host.Ref
+	ref      host.Ref
+	restarts bool // its ways have Restart
 }
 
 // What has become of actors.
@@ -131,6 +134,9 @@ const (
 	WentBack  = "went back"
 	Paused    = "paused" // it could not go back
 )
+
+// Above is why an actor is restarted that has one above it that is.
+const Above = "an actor above it is restarted"
 
 // ErrBusy says that the system has an upgrade under way.
 var ErrBusy = errors.New("upgrade: another one is under way in this system")
@@ -174,6 +180,7 @@ type run struct {
 	kept    int64
 	crashes int
 
+	blind   bool            // not all actors could be asked what they run
 	calm    context.Context // ends with too many crashes
 	alarmed context.CancelFunc
 }
@@ -228,7 +235,7 @@ func (u *run) defaults() {
 }
 
 func (u *run) run() (*Report, error) {
-	todo, restarts := u.sort(swap.Members(u.ctx, u.sys, u.m))
+	todo, restarts := u.sort(u.members())
 	if u.Plan {
 		u.each(todo, func(a *Actor) { u.one(a, nil) })
 		for _, a := range restarts {
@@ -242,7 +249,7 @@ func (u *run) run() (*Report, error) {
 	why := u.rollOut(todo)
 	if why == "" {
 		if why = u.last(); why == "" {
-			u.restart(restarts)
+			u.restart(append(restarts, u.insisted()...))
 			why = u.probation()
 		}
 	}
@@ -253,6 +260,9 @@ func (u *run) run() (*Report, error) {
 		u.goBack()
 	}
 	for _, a := range u.actors() {
+		if u.Probation == 0 && u.Canary == 0 {
+			break // there are no trials
+		}
 		swap.Settle(context.WithoutCancel(u.ctx), u.sys, a.ref.UID())
 	}
 	u.undoCrashed() // those that have crashed before their trial was over
@@ -261,23 +271,50 @@ func (u *run) run() (*Report, error) {
 	return r, u.ctx.Err()
 }
 
+// visit bounds the wait for turns that are under way, for who insists. What takes longer is restarted, and killed if need be.
+const visit = 5 * time.Second
+
+// visiting is the context of a visit.
+func (u *run) visiting() (context.Context, context.CancelFunc) {
+	if u.Insist {
+		return context.WithTimeout(u.ctx, visit)
+	}
+	return u.ctx, func() {}
+}
+
+// members are the actors of the module.
+func (u *run) members() []swap.Member {
+	ctx, cancel := u.visiting()
+	defer cancel()
+	all := swap.Members(ctx, u.sys, u.m)
+	u.blind = ctx.Err() != nil
+	return all
+}
+
 // sort finds out which way each actor goes.
 func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	begins := map[string]bool{} // paths of those that are restarted
 	for _, x := range all {
-		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil {
+		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil && !u.Insist {
 			continue // it begins, or has begun, with the image of its module
 		}
 		a := &Actor{Path: x.Ref.Path(), Type: x.Type, ref: x.Ref}
+		ways := u.Ways(a.Path, x.Type)
+		a.restarts = ways == nil || slices.Contains(ways, Restart)
+		if x.Image == nil {
+			u.by[x.Ref.UID()] = a
+			a.Did, a.Why, a.restarts = Kept, "it is between two incarnations, or in a long turn", a.restarts || !u.blind
+			continue
+		}
 		var err error
-		a.Way, err = choose(u.Ways(a.Path, x.Type), x.Type, u.Events(a.Path, x.Type), x.Image, u.image)
+		a.Way, err = choose(ways, x.Type, u.Events(a.Path, x.Type), x.Image, u.image)
 		switch u.by[x.Ref.UID()] = a; {
 		case err != nil:
 			a.Did, a.Why = Kept, err.Error()
 		case below(a.Path, begins) && a.Way != Events:
-			a.Way, a.Why = Restart, "an actor above it is restarted"
+			a.Way, a.Why = Restart, Above
 			begins[a.Path] = true
 			restarts = append(restarts, a)
 		case a.Way == Events:
@@ -336,6 +373,9 @@ func (u *run) none(todo []*Actor) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	why := ""
+	if u.Insist {
+		return ""
+	}
 	for _, a := range u.by {
 		if a.Way == State && a.Did != Kept || a.Way == Restart || a.Way == Events {
 			return ""
@@ -369,7 +409,7 @@ func (u *run) last() string {
 		return err.Error()
 	}
 	for range 3 {
-		todo, restarts := u.sort(swap.Members(u.ctx, u.sys, u.m))
+		todo, restarts := u.sort(u.members())
 		if len(todo)+len(restarts) == 0 {
 			break
 		}
@@ -453,10 +493,12 @@ func (u *run) exchange(a *Actor) {
 func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *swap.Trial) bool {
 	u.note(a, Kept, "")
 	begun := time.Now()
-	t, err := swap.Take(u.ctx, u.sys, a.ref.UID())
+	ctx, cancel := u.visiting()
+	defer cancel()
+	t, err := swap.Take(ctx, u.sys, a.ref.UID())
 	if err != nil {
 		u.note(a, Kept, err.Error())
-		return !errors.Is(err, swap.ErrNotNow)
+		return u.Insist || !errors.Is(err, swap.ErrNotNow)
 	}
 	state, tried, err := convert(t, u.image, u.Try)
 	defer u.passed(a, begun, tried)
@@ -606,6 +648,20 @@ func (u *run) goBack() {
 			u.note(a, WentBack, "it was restarted, and once more with the old code")
 		}
 	}
+}
+
+// insisted are the actors that have kept their code although they may restart, parents first.
+func (u *run) insisted() (all []*Actor) {
+	if !u.Insist {
+		return nil
+	}
+	for _, a := range u.actors() {
+		if a.Did == Kept && a.restarts {
+			a.Way = Restart
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // restart has actors begin anew, with the module's code. What is below one of them restarts, or ends, with it.
