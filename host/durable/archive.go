@@ -23,7 +23,7 @@ const (
 	mostFiles      = 100_000 // of an archive; a log's have 16 MiB
 )
 
-// ErrArchive: what is imported is no archive of a store, is damaged, or is too large.
+// ErrArchive says that what is imported is no archive of a store, is damaged, or is too large.
 var ErrArchive = errors.New("not an archive of a store")
 
 // folders are those of a store; no file is anywhere else but the secret.

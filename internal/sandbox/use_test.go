@@ -10,8 +10,13 @@ import (
 func TestRetire(t *testing.T) {
 	for _, first := range []bool{true, false} { // whether it is retired before its users go
 		i := loadGuest(t, "echo")
-		if !Use(i) || !Use(i) || Users(i) != 2 {
-			t.Fatal(Users(i))
+		for range 2 {
+			if !Use(i) {
+				t.Fatal("it cannot be used")
+			}
+		}
+		if n := Users(i); n != 2 {
+			t.Fatal(n)
 		}
 		if first {
 			i.Retire()
