@@ -102,11 +102,10 @@ type actor struct {
 	crowded   bool        // the start was refused because there is no room
 	withdrawn bool        // the turn that spawned it has failed
 	durable   bool        // a recorder is told of it
-	records   Mailbox     // its recordedBox; nil: nothing is told
 	looks     uint8       // as System.looks, of this actor alone
 	endings   bool        // runs end with something to do: kept, or surplus
 	dice      *dice       // nil: nothing was drawn
-	sealed    *sealed     // nil: none of its turns was recorded yet
+	sealed    *sealed     // nil: none of its turns was recorded yet, and its mailbox is not
 }
 
 // holds are reasons why an actor does not handle messages, besides its life. Any goroutine

@@ -52,7 +52,7 @@ func (a *actor) trim() {
 // introduce introduces the mailbox of an actor to the actor, and what stands before a recorded one.
 func introduce(a *actor) {
 	m := a.box.Other
-	if b, ok := a.records.(*recordedBox); ok {
+	if b := recordedOf(a); b != nil {
 		if x, ok := m.(interface{ Before(MailboxHost) }); ok {
 			x.Before(boxHost{a})
 		}

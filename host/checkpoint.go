@@ -382,7 +382,7 @@ func wholeOf(a *actor, s *actorState) error {
 		return err
 	}
 	waits := waiting{timers: map[uint64]bool{}, asks: map[uint64]bool{}}
-	w.Mail, w.Position = a.records.(*recordedBox).save(&waits)
+	w.Mail, w.Position = recordedOf(a).save(&waits)
 	if x := a.gate.Grace(); x != nil {
 		w.Grace = &graceState{All: a.gate.Holds(), Due: a.gate.Due().UnixNano()}
 		a.gate.Held(func(e *mailbox.Envelope) { w.Grace.Mail = append(w.Grace.Mail, waits.mail(a, e)) })
@@ -650,7 +650,7 @@ func restoreActor(scr *scratch, a *actor, x *actorState) error {
 			a.restartAfter(r, time.Unix(0, y.Due).Sub(a.Now()))
 		}
 	}
-	b := a.records.(*recordedBox)
+	b := recordedOf(a)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.position = w.Position

@@ -110,6 +110,14 @@ type recordedBox struct {
 	message  record.Message
 }
 
+// recordedOf is the recorded mailbox of an actor; nil: it has none.
+func recordedOf(a *actor) (b *recordedBox) {
+	if a.sealed != nil {
+		b, _ = a.sealed.box.(*recordedBox)
+	}
+	return b
+}
+
 // recordedMailbox stands before the mailbox of an actor in a system with a recorder.
 func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
 	return func(l MailboxLimits) Mailbox {
@@ -119,7 +127,10 @@ func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLim
 			b.inner = make(l)
 		}
 		b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
-		a.records = b
+		if a.sealed == nil {
+			a.sealed = newSealed(a)
+		}
+		a.sealed.box = b
 		return b
 	}
 }

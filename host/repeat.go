@@ -291,8 +291,8 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 
 // accepted puts a message into the mailbox: what was sent to it, what a timer of it sends, or the recorded one.
 func (p *repeats) accepted(a *actor, r *record.Record) error {
-	b, ok := a.records.(*recordedBox)
-	if !ok {
+	b := recordedOf(a)
+	if b == nil {
 		return errors.New("it has no recorded mailbox")
 	}
 	m := r.Message
@@ -480,7 +480,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 			x.Children = append(x.Children, fmt.Sprintf("%s %016x %s %+v", k.path, uint64(k.uid), k.typ, m.Record.State()))
 		}
 	}
-	if b, ok := a.records.(*recordedBox); ok {
+	if b := recordedOf(a); b != nil {
 		x.Mail, x.Position = b.list(), b.position
 	}
 	super, _ := stateEncoder.Marshal(a.super.Save(uidOf))

@@ -325,8 +325,9 @@ type logged struct {
 // sealed is a turn with all that is needed to carry it out.
 type sealed struct {
 	turn turn.Turn
-	wake func() // schedules the actor
-	held bool   // the recorder has not answered when it was asked
+	wake func()  // schedules the actor
+	held bool    // the recorder has not answered when it was asked
+	box  Mailbox // a recordedBox; nil: its mailbox is not recorded
 	sealedEntry
 
 	batch   []*mailbox.Envelope
