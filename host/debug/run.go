@@ -133,7 +133,8 @@ func (d *Debugger) endRun() {
 	if r == nil {
 		return
 	}
-	d.run, d.checks = nil, nil
+	d.run = nil
+	defer func() { d.checks = nil }() // the run keeps some until it has ended
 	select {
 	case <-r.ended:
 		return // its state may be that before the next entry
