@@ -2,6 +2,7 @@ package debug
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -144,6 +145,21 @@ func (d *Debugger) places(ctx context.Context, from, to Place, n int) (places []
 	return places, err
 }
 
+// goOn begins the next entry where the present one has ended. Where that was the last one, the place is the one before the command
+// again, and the error is that nothing was found.
+func (d *Debugger) goOn(ctx context.Context, before Place, missing error) (begun bool, err error) {
+	switch {
+	case d.endView() == nil:
+		return false, nil
+	case d.view.number == d.count-1:
+		d.at = before
+		return false, missing
+	}
+	return true, d.nextEntry(ctx)
+}
+
+var errNotLogged = errors.New("nothing is logged from here to the end")
+
 // doCall goes to the next call of a function.
 func (d *Debugger) doCall(ctx context.Context, args []string, r *Result) error {
 	name, err := one(args, "the name of a function")
@@ -158,18 +174,14 @@ func (d *Debugger) doCall(ctx context.Context, args []string, r *Result) error {
 		return err
 	}
 	was := d.at
+	missing := fmt.Errorf("%q is not called from here to the end; functions without loops that call nothing are parts of their callers", clip(name))
 	for {
-		if d.endView() != nil {
-			if d.view.number == d.count-1 {
-				d.at = was
-				return fmt.Errorf("%q is not called from here to the end; functions without loops that call nothing are parts of their callers", clip(name))
-			}
-			if err := d.nextEntry(ctx); err != nil {
-				return err
-			}
-			if f, _, _ := d.run.steps.Innermost(); wanted[f] {
-				return d.arrived(nil, r)
-			}
+		begun, err := d.goOn(ctx, was, missing)
+		if err != nil {
+			return err
+		}
+		if f, _, _ := d.run.steps.Innermost(); begun && wanted[f] {
+			return d.arrived(nil, r)
 		}
 		search := d.newCalls(wanted)
 		if err := d.resumeFrom(ctx, search.visit); err != nil {
@@ -229,14 +241,8 @@ func (d *Debugger) doLog(ctx context.Context, args []string, r *Result) error {
 	}
 	was := d.at
 	for {
-		if d.endView() != nil {
-			if d.view.number == d.count-1 {
-				d.at = was
-				return fmt.Errorf("nothing is logged from here to the end")
-			}
-			if err := d.nextEntry(ctx); err != nil {
-				return err
-			}
+		if _, err := d.goOn(ctx, was, errNotLogged); err != nil {
+			return err
 		}
 		run := d.run
 		run.logs, run.logged = true, false
