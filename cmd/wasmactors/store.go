@@ -125,18 +125,19 @@ func storeAtRest(c *cli.Context, env *environment, m *bundle.Manifest, s *durabl
 	if err != nil {
 		return err
 	}
+	f := s.Figures()
+	return showStore(c, env, m, verb, what, f.Bytes, f.Limit, all)
+}
+
+// showStore prints what a store has: for show of one actor and all below it.
+func showStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, actor string, bytes, limit int64, all []durable.Actor) error {
 	if verb == "show" {
-		path := ref.Scheme + m.Name + "/user/" + strings.TrimPrefix(what, "/user/")
+		path := ref.Scheme + m.Name + "/user/" + strings.TrimPrefix(actor, "/user/")
 		all = slices.DeleteFunc(all, func(a durable.Actor) bool { return a.Path != path && !strings.HasPrefix(a.Path, path+"/") })
 		if len(all) == 0 {
 			return fmt.Errorf("the store has no actor %s", path)
 		}
 	}
-	f := s.Figures()
-	return showStore(c, env, verb, f.Bytes, f.Limit, all)
-}
-
-func showStore(c *cli.Context, env *environment, verb string, bytes, limit int64, all []durable.Actor) error {
 	records := 0
 	for _, a := range all {
 		records += a.Records

@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/observe"
-	"github.com/wasmactors/wasmactors/host/ref"
 )
 
 // liveStore is the store of a bundle that runs, for its admin server.
@@ -66,28 +64,29 @@ func runningStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, ac
 	}
 	r := &reached{env: env, json: c.Bool("json"), Client: client.Dial(place.Path)}
 	defer r.Close()
-	method, path, body := http.MethodGet, "/v1/store", any(nil)
-	if verb == "compact" {
-		method, path, body = http.MethodPost, "/v1/store/checkpoint", struct{}{}
+	sys, err := client.Get[observe.System](c.Context, r.Client, "/v1/system", nil)
+	if err != nil {
+		return refusal(err)
 	}
-	text, err := r.Raw(c.Context, method, path, nil, body)
-	r.json = false // showStore writes it
-	return answered(r, func(x admin.Stored) error {
-		var all []durable.Actor
-		for _, a := range x.Actors {
-			all = append(all, durable.Actor(a))
-		}
-		if verb == "show" {
-			path := ref.Scheme + m.Name + "/user/" + strings.TrimPrefix(actor, "/user/")
-			all = slices.DeleteFunc(all, func(a durable.Actor) bool { return a.Path != path && !strings.HasPrefix(a.Path, path+"/") })
-			if len(all) == 0 {
-				return fmt.Errorf("the store has no actor %s", path)
+	if dir, err := filepath.Abs(m.Dir); err != nil || dir != sys.Dir {
+		return &unreachableError{fmt.Errorf("the store is in use by a process that cannot be reached: the bundle %s that runs is the one of %s", oneLine(m.Name), oneLine(sys.Dir))}
+	}
+	if verb == "compact" {
+		return order(c, r, "/v1/store/checkpoint", struct{}{}, func(x observe.Store) error {
+			if r.json {
+				return nil
 			}
-		}
-		if verb == "compact" && !c.Bool("json") {
 			_, err := fmt.Fprintf(env.stdout, "%d actors in a checkpoint of %d bytes; %d of %d bytes are used\n", x.CheckpointActors, x.CheckpointBytes, x.Bytes, x.Limit)
 			return err
-		}
-		return showStore(c, env, verb, x.Bytes, x.Limit, all)
-	})(text, err)
+		})
+	}
+	x, err := client.Get[admin.Stored](c.Context, r.Client, "/v1/store", nil)
+	if err != nil {
+		return refusal(err)
+	}
+	all := make([]durable.Actor, len(x.Actors))
+	for i, a := range x.Actors {
+		all[i] = durable.Actor(a)
+	}
+	return showStore(c, env, m, verb, actor, x.Bytes, x.Limit, all)
 }

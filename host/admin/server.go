@@ -36,8 +36,8 @@ type Server struct {
 	health    net.Addr
 	wg        sync.WaitGroup // listeners that are served
 	closing   sync.Once
-	reloading sync.Mutex // held by the reload that is under way
-	reading   sync.Mutex // the store, for one caller at a time
+	reloading sync.Mutex    // held by the reload that is under way
+	reading   chan struct{} // held by the caller that reads the store
 }
 
 func now() time.Time { return time.Now() }
@@ -49,7 +49,7 @@ func Serve(ctx context.Context, sys *host.System, cfg Config) (*Server, error) {
 		return nil, errors.New("admin: the Config is not valid: make it with NewConfig")
 	}
 	s := &Server{
-		cfg: cfg, sessions: sessions{most: cfg.bounds.sessions},
+		cfg: cfg, sessions: sessions{most: cfg.bounds.sessions}, reading: make(chan struct{}, 1),
 	}
 	for h := range share(shares) {
 		s.rooms[h] = h.room(cfg.bounds)

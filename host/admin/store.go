@@ -53,38 +53,32 @@ func (s *Server) store() (Store, error) {
 	return nil, &Problem{http.StatusConflict, "no_store", "the system keeps no durable actors", "a bundle has a store with the key store"}
 }
 
-// stored answers what the store has.
+// stored answers what the store has. It is read for one caller at a time, in turn.
 func (s *Server) stored(c *call) error {
 	x, err := s.store()
 	if err != nil {
 		return err
 	}
-	done, err := s.readStore(c, x)
-	if err != nil {
-		return err
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-c.r.Context().Done():
+		return context.Cause(c.r.Context())
 	}
-	return c.json(done)
-}
-
-func (s *Server) readStore(c *call, x Store) (Stored, error) {
-	if !s.reading.TryLock() {
-		return Stored{}, &Problem{http.StatusTooManyRequests, "busy", "the store is being read for another caller", "try again when that has ended"}
-	}
-	defer s.reading.Unlock()
 	_ = c.rc.SetWriteDeadline(time.Time{})
 	all, err := x.Actors(c.r.Context())
 	_ = c.rc.SetWriteDeadline(now().Add(s.cfg.bounds.readTime))
 	if err != nil {
-		return Stored{}, err
+		return err
 	}
 	done := Stored{Actors: append([]StoredActor{}, all...)}
-	if now := s.at().model.System().Store; now != nil {
-		done.Store = *now
+	if x := s.at().model.System().Store; x != nil {
+		done.Store = *x
 	}
-	return done, nil
+	return c.json(done)
 }
 
-// checkpoint has one made.
+// checkpoint has one made, and answers how the store is then.
 func (s *Server) checkpoint(c *call) error {
 	x, err := s.store()
 	if err != nil {
@@ -102,9 +96,9 @@ func (s *Server) checkpoint(c *call) error {
 		}
 		return &Problem{http.StatusServiceUnavailable, "no_checkpoint", err.Error(), "the log before goes on; try again when the actors have less to do"}
 	}
-	done, err := s.readStore(c, x)
-	if err != nil {
-		return err
+	var done observe.Store
+	if x := s.at().model.System().Store; x != nil {
+		done = *x
 	}
 	return c.json(done)
 }

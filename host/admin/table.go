@@ -78,7 +78,7 @@ func table() []*route {
 			params: []param{{name: "seconds", kind: secondsParam, about: "how long to look; 1 if it is missing"}}, serve: (*Server).flow},
 		{method: http.MethodGet, path: "/v1/profile", needs: reader, about: "Where the guests' fuel goes, sampled for some seconds, in the format of pprof.", media: []string{"application/octet-stream"},
 			params: params([]param{{name: "seconds", kind: secondsParam, about: "how long to look; 5 if it is missing"}}, selecting), serve: (*Server).profile},
-		{method: http.MethodGet, path: "/v1/store", needs: reader, about: "The store of durable actors, and what it has of each.", answer: Stored{}, serve: (*Server).stored},
+		{method: http.MethodGet, path: "/v1/store", needs: full, about: "The store of durable actors, and what it has of each. All of the log is read for it, so a token that can only read does not do; /v1/system has the figures.", answer: Stored{}, serve: (*Server).stored},
 
 		{method: http.MethodPost, path: "/v1/send", needs: full, about: "Sends a message to all actors that are chosen; one that does not accept it is told.", body: Mail{}, large: true, answer: observe.Outcome{}, serve: (*Server).send},
 		{method: http.MethodPost, path: "/v1/ask", needs: full, about: "Sends a message to one actor and waits for the answer.", body: Question{}, large: true, answer: Answer{}, serve: (*Server).ask},
@@ -93,7 +93,7 @@ func table() []*route {
 		{method: http.MethodPost, path: "/v1/reload", needs: full, about: "Reads the bundle again and changes what runs, or with restart starts all of it anew. If the new version does not load, nothing has changed.", body: Reload{}, answer: Reloaded{}, serve: (*Server).reload},
 		{method: http.MethodPost, path: "/v1/upgrade", needs: full, about: "Exchanges the code of living actors and keeps their state: of a module whose new code is sent, or of all that have changed. A line for each step, then the report. If the caller goes away before, actors that can go back do.", body: Upgrade{}, module: true,
 			media: []string{mediaLines, mediaSSE}, stream: true, answer: UpgradeLine{}, serve: (*Server).upgrade},
-		{method: http.MethodPost, path: "/v1/store/checkpoint", needs: full, about: "Has the state of all durable actors written, so that a start repeats only what comes after, and gives back the space of what came before.", answer: Stored{}, serve: (*Server).checkpoint},
+		{method: http.MethodPost, path: "/v1/store/checkpoint", needs: full, about: "Has the state of all durable actors written, so that a start repeats only what comes after, and gives back the space of what came before.", answer: observe.Store{}, serve: (*Server).checkpoint},
 		{method: http.MethodPost, path: "/v1/shutdown", needs: full, about: "Begins the orderly end of all that runs, as Ctrl-C does.", answer: Ending{}, serve: (*Server).endAll},
 		{method: http.MethodPost, path: "/v1/dead-letters/redeliver", needs: full, about: "Sends dead letters again.", body: Redelivery{}, answer: observe.Outcome{}, serve: (*Server).redeliver},
 
