@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,10 +85,7 @@ func (b *Bundle) PrepareModule(ctx context.Context, name string, code []byte, o 
 	if err != nil {
 		return nil, m.ModuleError(mod, err)
 	}
-	c := &Change{Manifest: m, b: b, loaded: map[string]*loaded{}}
-	for name, l := range b.loaded {
-		c.loaded[name] = l
-	}
+	c := &Change{Manifest: m, b: b, loaded: maps.Clone(b.loaded)}
 	c.loaded[name] = &loaded{spec: b.loaded[name].spec, image: image, hash: hashOf(code)}
 	err = checkTypes(m, c.loaded)
 	if err == nil {
@@ -159,10 +157,7 @@ func (c *Change) exchange(ctx context.Context, sys *host.System, name string, o 
 
 // adopt notes what a module runs from now on.
 func (b *Bundle) adopt(name string, now *loaded) {
-	all := map[string]*loaded{}
-	for name, l := range b.loaded {
-		all[name] = l
-	}
+	all := maps.Clone(b.loaded)
 	all[name] = now
 	b.take(b.Manifest, all)
 }

@@ -26,7 +26,9 @@ const (
 	entrySize = 8
 	funcSize  = 44
 	mostName  = 512
-	mostSteps = 1 << 16 // in the table of one function
+	mostFuncs = 1 << 18  // of a table; a module may have 200,000
+	mostNames = 32 << 20 // bytes, of all functions that Each tells of
+	mostSteps = 1 << 16  // in the table of one function
 )
 
 // Table is a table of functions and lines. It is safe for concurrent use as long as the memory is.
@@ -64,7 +66,7 @@ func parse(mem []byte) *Table {
 			return nil
 		}
 	}
-	if t.funcs == 0 || t.funcs > (size-t.fns)/entrySize {
+	if t.funcs == 0 || t.funcs > min((size-t.fns)/entrySize, mostFuncs) {
 		return nil
 	}
 	// The table has the numbers of functions, or pcs that begin with that of the text: in Go before 1.26.
@@ -92,11 +94,17 @@ func (t *Table) entry(i uint64) uint64 {
 	return t.base + uint64(v)<<t.shift
 }
 
-// Each calls f with the numbers and names of all functions.
+// Each calls f with the numbers and names of all functions. It ends early where the names have more than 32 MiB: no compiler
+// writes so many.
 func (t *Table) Each(f func(number int, name string)) {
+	left := mostNames
 	for i := range t.funcs {
 		if fn, ok := t.Func(t.entry(i)); ok {
-			f(fn.Number(), fn.Name())
+			name := fn.Name()
+			if left -= len(name); left < 0 {
+				return
+			}
+			f(fn.Number(), name)
 		}
 	}
 }

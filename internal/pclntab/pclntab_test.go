@@ -1,6 +1,7 @@
 package pclntab
 
 import (
+	"bytes"
 	"encoding/binary"
 	"testing"
 )
@@ -76,6 +77,36 @@ func TestTable(t *testing.T) {
 		if _, line := calls[0].Line(); line != 9 {
 			t.Error(line)
 		}
+	}
+}
+
+// A table of a forged memory has the host keep no more than names of 32 MiB, and no more functions than a module may have.
+func TestLargeTablesAreBounded(t *testing.T) {
+	forged := func(functions int) []byte {
+		b := small(0)
+		const names, fns = 128, 320
+		binary.LittleEndian.PutUint64(b[8:], uint64(functions))
+		b = append(b[:fns], make([]byte, entrySize*functions+1024)...)
+		for i := range functions {
+			binary.LittleEndian.PutUint32(b[fns+entrySize*i:], uint32(firstFunction+i))
+			binary.LittleEndian.PutUint32(b[fns+entrySize*i+4:], uint32(entrySize*functions))
+		}
+		end := b[fns+entrySize*functions:]
+		binary.LittleEndian.PutUint32(end[4:], uint32(len(b)-mostName-names)) // its name is the end of the memory
+		copy(b[len(b)-mostName:], bytes.Repeat([]byte{'x'}, mostName))
+		return b
+	}
+	table := Find(forged(mostFuncs))
+	if table == nil {
+		t.Fatal("the largest table is refused")
+	}
+	kept := 0
+	table.Each(func(_ int, name string) { kept += len(name) })
+	if kept > mostNames || kept < mostNames-mostName {
+		t.Errorf("names of %d bytes, at most %d", kept, mostNames)
+	}
+	if Find(forged(mostFuncs+1)) != nil {
+		t.Error("a table of more functions than a module may have is read")
 	}
 }
 
