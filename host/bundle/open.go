@@ -334,6 +334,12 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 		return nil, err
 	}
 	b.system = sys
+	if b.journal != nil {
+		if err := persist.Attach(sys, b.journal); err != nil {
+			starting.Abandon()
+			return nil, errOf(err, sys.Close(context.Background()))
+		}
+	}
 	if watch != nil {
 		watch(sys)
 	}

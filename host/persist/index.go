@@ -328,8 +328,8 @@ func (x *index) events(id string, from, to uint64, bytes int) (list []rules.Even
 	return list, more, err
 }
 
-// tagged is events for a tag; next is the offset behind what was looked at.
-func (x *index) tagged(tag string, from uint64) (list []rules.Event, next uint64, more bool, err error) {
+// tagged is events for a tag, as many as fit, but one at least; next is the offset behind what was looked at.
+func (x *index) tagged(tag string, from uint64, bytes int) (list []rules.Event, next uint64, more bool, err error) {
 	next = from
 	err = x.with(func(db *pebble.DB) error {
 		lower, upper := rangeOf(keyTag, tag, from)
@@ -338,13 +338,13 @@ func (x *index) tagged(tag string, from uint64) (list []rules.Event, next uint64
 			return err
 		}
 		defer func() { _ = it.Close() }()
-		bytes := chunkBytes
+		looked := 0
 		for ok := it.First(); ok; ok = it.Next() {
 			k, v := it.Key(), it.Value()
 			if len(v) < 9 {
 				return fmt.Errorf("%w: a tag leads nowhere", errIndex)
 			}
-			if bytes < 0 || len(list) == chunkEvents {
+			if looked++; bytes < 0 || len(list) == chunkEvents || looked > 4*chunkEvents {
 				more = true
 				break
 			}
@@ -369,7 +369,11 @@ func (x *index) tagged(tag string, from uint64) (list []rules.Event, next uint64
 			if err != nil {
 				return err
 			}
-			list, bytes = append(list, e), bytes-len(e.Payload)-64
+			if bytes -= len(e.Payload) + 64; bytes < 0 && len(list) > 0 {
+				next, more = e.Offset, true
+				break
+			}
+			list = append(list, e)
 		}
 		return it.Error()
 	})

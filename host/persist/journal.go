@@ -404,6 +404,7 @@ func (j *Journal) Durable(position uint64) {
 	}
 	if j.next < len(j.queue) {
 		j.ring()
+		j.tell() // whoever waits for events has them found
 	}
 }
 

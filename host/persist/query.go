@@ -18,51 +18,72 @@ type Query struct {
 	Live bool
 }
 
+// Page is some events, and where to go on.
+type Page struct {
+	Events []Event
+	// Next is the From of the next page: a number (ByID) or an offset (ByTag).
+	Next uint64
+	// More says that there are further events now.
+	More bool
+}
+
+// PageByID is the beginning of what [Journal.ByID] yields: at most 256 events, and about so many bytes of them, but one event
+// at least if there is one. bytes is 1 to 262144; less or more is taken as the nearest. It waits until what is durable can be
+// found, or ctx ends, and not for further events: Query.Live is ignored.
+func (j *Journal) PageByID(ctx context.Context, id string, q Query, bytes int) (p Page, err error) {
+	to := q.To
+	if to == 0 {
+		to = math.MaxUint64
+	}
+	p.Next = max(q.From, 1)
+	if err := j.settled(ctx); err != nil || p.Next > to {
+		return p, err
+	}
+	if p.Events, p.More, err = j.index.events(id, p.Next, to, pageBytes(bytes)); err != nil {
+		return p, err
+	}
+	if n := len(p.Events); n > 0 {
+		p.Next = p.Events[n-1].Number + 1
+	}
+	return p, nil
+}
+
+// PageByTag is the beginning of what [Journal.ByTag] yields, as [Journal.PageByID].
+func (j *Journal) PageByTag(ctx context.Context, tag string, q Query, bytes int) (p Page, err error) {
+	p.Next = q.From
+	if err := j.settled(ctx); err != nil {
+		return p, err
+	}
+	p.Events, p.Next, p.More, err = j.index.tagged(tag, q.From, pageBytes(bytes))
+	return p, err
+}
+
+func pageBytes(n int) int { return min(max(n, 1), chunkBytes) }
+
 // ByID returns the events of an ID, in order. An error is the last thing it yields.
 func (j *Journal) ByID(ctx context.Context, id string, q Query) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		to := q.To
-		if to == 0 {
-			to = math.MaxUint64
-		}
-		if err := j.settled(ctx); err != nil {
-			yield(Event{}, err)
-			return
-		}
-		for from := max(q.From, 1); from <= to; {
-			changed := j.change()
-			list, more, err := j.index.events(id, from, to, chunkBytes)
-			if err == nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				yield(Event{}, err)
-				return
-			}
-			for i := range list {
-				if from = list[i].Number + 1; !yield(list[i], nil) {
-					return
-				}
-			}
-			if !more && from <= to && !j.wait(ctx, q.Live, changed, yield) {
-				return
-			}
-		}
-	}
+	return j.pages(ctx, q, func() (Page, error) { return j.PageByID(ctx, id, q, chunkBytes) }, func(next uint64) bool {
+		q.From = next
+		return q.To == 0 || next <= q.To
+	})
 }
 
 // ByTag returns the events with a tag, in the order of their offsets: that in which they were stored, whatever their IDs.
 // There is never one that comes later and has a lesser offset than one that was returned. An error is the last thing it
 // yields.
 func (j *Journal) ByTag(ctx context.Context, tag string, q Query) iter.Seq2[Event, error] {
+	return j.pages(ctx, q, func() (Page, error) { return j.PageByTag(ctx, tag, q, chunkBytes) }, func(next uint64) bool {
+		q.From = next
+		return true
+	})
+}
+
+// pages yields the events of one page after the other. on says where the next one begins, and is false if there can be none.
+func (j *Journal) pages(ctx context.Context, q Query, page func() (Page, error), on func(next uint64) bool) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if err := j.settled(ctx); err != nil {
-			yield(Event{}, err)
-			return
-		}
-		for from := q.From; ; {
-			changed := j.change()
-			list, next, more, err := j.index.tagged(tag, from)
+		for {
+			changed := j.Changed()
+			p, err := page()
 			if err == nil {
 				err = context.Cause(ctx)
 			}
@@ -70,12 +91,12 @@ func (j *Journal) ByTag(ctx context.Context, tag string, q Query) iter.Seq2[Even
 				yield(Event{}, err)
 				return
 			}
-			for i := range list {
-				if !yield(list[i], nil) {
+			for i := range p.Events {
+				if !yield(p.Events[i], nil) {
 					return
 				}
 			}
-			if from = next; !more && !j.wait(ctx, q.Live, changed, yield) {
+			if !on(p.Next) || !p.More && !j.wait(ctx, q.Live, changed, yield) {
 				return
 			}
 		}
@@ -83,15 +104,10 @@ func (j *Journal) ByTag(ctx context.Context, tag string, q Query) iter.Seq2[Even
 }
 
 // IDs returns the IDs that have had events, in the order of their bytes.
-
 func (j *Journal) IDs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if err := j.settled(ctx); err != nil {
-			yield("", err)
-			return
-		}
 		for after := ""; ; {
-			list, more, err := j.index.ids(after)
+			list, more, err := j.IDsAfter(ctx, after)
 			if err == nil {
 				err = context.Cause(ctx)
 			}
@@ -109,6 +125,15 @@ func (j *Journal) IDs(ctx context.Context) iter.Seq2[string, error] {
 			}
 		}
 	}
+}
+
+// IDsAfter is some IDs that have had events, in the order of their bytes, behind one, at most 256; more says that there are
+// others. It waits until what is durable can be found, or ctx ends.
+func (j *Journal) IDsAfter(ctx context.Context, after string) (list []string, more bool, err error) {
+	if err := j.settled(ctx); err != nil {
+		return nil, false, err
+	}
+	return j.index.ids(after)
 }
 
 // Info is what is known of an ID.
@@ -133,8 +158,9 @@ func (j *Journal) settled(ctx context.Context) error {
 	return j.await(ctx, at)
 }
 
-// change is closed when there is more than now.
-func (j *Journal) change() <-chan struct{} {
+// Changed is closed when there may be more than now, or when the journal has failed or ended. To wait for events take it
+// first, and read then.
+func (j *Journal) Changed() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.changed

@@ -3,7 +3,12 @@
 // "**" as its last element stands for everything below.
 package glob
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // HasMeta reports whether a text is a pattern and not only a name.
 func HasMeta(s string) bool { return strings.IndexByte(s, '*') >= 0 || strings.IndexByte(s, '?') >= 0 }
@@ -65,6 +70,30 @@ func Overlap(p, q string) bool {
 type Path struct {
 	elements []string
 	below    bool // "**" at the end
+}
+
+// CheckPath says what is wrong with a pattern of paths that a user has written: it has at most so many bytes and wildcards.
+func CheckPath(p string, most, wildcards int) error {
+	elements := strings.Split(p, "/")
+	switch {
+	case len(p) > most:
+		return fmt.Errorf("the pattern %.40q... has %d bytes, at most %d", p, len(p), most)
+	case !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl):
+		return fmt.Errorf("the pattern %q is not a text", p)
+	case elements[0] != "" || len(elements) < 2:
+		return fmt.Errorf("the pattern %q does not begin with /, as in /user/shop or /user/shop/**", p)
+	case strings.Count(p, "*")+strings.Count(p, "?") > wildcards:
+		return fmt.Errorf("the pattern %q has more than %d wildcards", p, wildcards)
+	}
+	for i, e := range elements[1:] {
+		switch {
+		case e == "":
+			return fmt.Errorf("the pattern %q has an empty element", p)
+		case e != "**" && strings.Contains(e, "**"), e == "**" && i+2 < len(elements):
+			return fmt.Errorf("the pattern %q: ** is allowed only as the last element", p)
+		}
+	}
+	return nil
 }
 
 // CompilePath makes a Path of a text such as /user/workers/* or /user/**.

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/config"
 	"github.com/wasmactors/wasmactors/host/service/events"
 	httpclient "github.com/wasmactors/wasmactors/host/service/http"
+	"github.com/wasmactors/wasmactors/host/service/journal"
 	"github.com/wasmactors/wasmactors/host/service/kv"
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
 	"github.com/wasmactors/wasmactors/host/service/schedule"
@@ -19,6 +20,6 @@ import (
 // Kinds are the services, in the order in which they are started.
 func Kinds() []service.Kind {
 	return []service.Kind{
-		config.Service, kv.Service, blob.Service, sql.Service, pubsub.Service, events.Service, schedule.Service, httpclient.Service, tcp.Service, udp.Service,
+		config.Service, kv.Service, blob.Service, sql.Service, pubsub.Service, events.Service, journal.Service, schedule.Service, httpclient.Service, tcp.Service, udp.Service,
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/internal/feed"
@@ -87,28 +84,7 @@ func (g *Grant) of(k group) []string {
 }
 
 // checkPath says what is wrong with a pattern of paths.
-func checkPath(p string) error {
-	elements := strings.Split(p, "/")
-	switch {
-	case len(p) > MaxPath:
-		return fmt.Errorf("the pattern %.40q... has %d bytes, at most %d", p, len(p), MaxPath)
-	case !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl):
-		return fmt.Errorf("the pattern %q is not a text", p)
-	case elements[0] != "" || len(elements) < 2:
-		return fmt.Errorf("the pattern %q does not begin with /, as in /user/shop or /user/shop/**", p)
-	case strings.Count(p, "*")+strings.Count(p, "?") > MaxWildcards:
-		return fmt.Errorf("the pattern %q has more than %d wildcards", p, MaxWildcards)
-	}
-	for i, e := range elements[1:] {
-		switch {
-		case e == "":
-			return fmt.Errorf("the pattern %q has an empty element", p)
-		case e != "**" && strings.Contains(e, "**"), e == "**" && i+2 < len(elements):
-			return fmt.Errorf("the pattern %q: ** is allowed only as the last element", p)
-		}
-	}
-	return nil
-}
+func checkPath(p string) error { return glob.CheckPath(p, MaxPath, MaxWildcards) }
 
 func or[T int | service.Size](v, otherwise T) T {
 	if v == 0 {

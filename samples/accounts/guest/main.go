@@ -86,6 +86,7 @@ func (a *account) Receive(ctx *actor.Context, msg *actor.Message) error {
 func init() {
 	d := persist.Definition{Schema: schema, Retention: persist.Retention{Every: 100, Keep: 2}}
 	persist.Register("account", d, func(l *persist.Log) persist.Actor { return &account{log: l} })
+	actor.Register("totals", func() actor.Actor { return &totals{} })
 }
 
 func main() {}
