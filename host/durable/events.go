@@ -144,7 +144,7 @@ func (s *Store) turnOfEvents(j *persist.Journal, t *record.Turn, x *persist.Turn
 		at := wal.Position(0)
 		if x.Record != nil {
 			at, err = s.appendEvents(x.Record)
-			broken = err != nil && !errors.Is(err, wal.ErrFull) && !errors.Is(err, wal.ErrBusy) && !errors.Is(err, ErrFull) && !errors.Is(err, wal.ErrTooLarge)
+			broken = err != nil && !errors.Is(err, wal.ErrFull) && !errors.Is(err, wal.ErrNoFile) && !errors.Is(err, wal.ErrBusy) && !errors.Is(err, ErrFull) && !errors.Is(err, wal.ErrTooLarge)
 		}
 		if err == nil {
 			t.After = j.Stored(x, uint64(at))

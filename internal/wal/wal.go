@@ -100,6 +100,8 @@ type Options struct {
 var (
 	// ErrFull: the limit is reached, or the disk is full. Nothing was appended; a later try may succeed.
 	ErrFull = errors.New("the log is full")
+	// ErrNoFile: the file that the log was to go on in could not be made. Nothing was appended; a later try may succeed.
+	ErrNoFile = errors.New("the log's next file cannot be made")
 	// ErrBusy: more waits for the disk than may. Nothing was appended; a later try may succeed.
 	ErrBusy = errors.New("the log's disk does not keep up")
 	// ErrTooLarge: the record has more bytes than one may have.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 )
 
 // sealer is what encrypts, if anything does.
@@ -107,7 +108,7 @@ func (l *Log) step() bool {
 	default:
 		l.mu.Lock()
 		l.surely = 0
-		l.noRoom = fmt.Errorf("%w: %w", ErrFull, err)
+		l.noRoom = err
 		l.mu.Unlock()
 		return false
 	}
@@ -317,11 +318,14 @@ func (l *Log) roll(start Position, need int64) error {
 		if l.opt.Limit > 0 {
 			size = max(need, min(size, l.opt.Limit-total))
 			if total+size > l.opt.Limit {
-				return fmt.Errorf("its files have %d bytes of at most %d", total, l.opt.Limit)
+				return fmt.Errorf("%w: its files have %d bytes of at most %d", ErrFull, total, l.opt.Limit)
 			}
 		}
 		if f = l.make(size); f.err != nil {
-			return f.err
+			if errors.Is(f.err, syscall.ENOSPC) || errors.Is(f.err, syscall.EDQUOT) {
+				return fmt.Errorf("%w: %w", ErrFull, f.err)
+			}
+			return fmt.Errorf("%w: %w", ErrNoFile, f.err)
 		}
 	}
 	_ = l.file.Close()
