@@ -178,6 +178,7 @@ type run struct {
 	by      map[abi.Ref]*Actor
 	crashed []*Actor
 	kept    int64
+	trials  []*swap.Trial
 	crashes int
 
 	blind   bool            // not all actors could be asked what they run
@@ -259,32 +260,44 @@ func (u *run) run() (*Report, error) {
 	if back {
 		u.goBack()
 	}
-	for _, a := range u.actors() {
-		if u.Probation == 0 && u.Canary == 0 {
-			break // there are no trials
-		}
-		swap.Settle(context.WithoutCancel(u.ctx), u.sys, a.ref.UID())
-	}
-	u.undoCrashed() // those that have crashed before their trial was over
+	u.settle()
 	r := u.report(why)
 	r.RolledBack = back
 	return r, u.ctx.Err()
 }
 
-// visit bounds the wait for turns that are under way, for who insists. What takes longer is restarted, and killed if need be.
-const visit = 5 * time.Second
+// settle ends what is kept for going back.
+func (u *run) settle() {
+	u.mu.Lock()
+	trials := u.trials
+	u.mu.Unlock()
+	if len(trials) == 0 {
+		return
+	}
+	ctx, cancel := u.visiting(context.WithoutCancel(u.ctx))
+	defer cancel()
+	for _, a := range u.actors() {
+		swap.Settle(ctx, u.sys, a.ref.UID())
+	}
+	u.undoCrashed() // those that have crashed before their trial was over
+	for _, t := range trials {
+		t.End("the probation is over") // of actors that are in a long turn
+	}
+	u.undoCrashed()
+}
+
+// visit bounds the waits for turns that are under way. An actor whose turn takes longer keeps the code that it has; for who insists it is
+// restarted, and killed if need be.
+var visit = 5 * time.Second
 
 // visiting is the context of a visit.
-func (u *run) visiting() (context.Context, context.CancelFunc) {
-	if u.Insist {
-		return context.WithTimeout(u.ctx, visit)
-	}
-	return u.ctx, func() {}
+func (u *run) visiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, visit)
 }
 
 // members are the actors of the module.
 func (u *run) members() []swap.Member {
-	ctx, cancel := u.visiting()
+	ctx, cancel := u.visiting(u.ctx)
 	defer cancel()
 	all := swap.Members(ctx, u.sys, u.m)
 	u.blind = ctx.Err() != nil
@@ -297,7 +310,7 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 	defer u.mu.Unlock()
 	begins := map[string]bool{} // paths of those that are restarted
 	for _, x := range all {
-		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil && !u.Insist {
+		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil && !u.Insist && !u.blind {
 			continue // it begins, or has begun, with the image of its module
 		}
 		a := &Actor{Path: x.Ref.Path(), Type: x.Type, ref: x.Ref}
@@ -493,7 +506,7 @@ func (u *run) exchange(a *Actor) {
 func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *swap.Trial) bool {
 	u.note(a, Kept, "")
 	begun := time.Now()
-	ctx, cancel := u.visiting()
+	ctx, cancel := u.visiting(u.ctx)
 	defer cancel()
 	t, err := swap.Take(ctx, u.sys, a.ref.UID())
 	if err != nil {
@@ -542,7 +555,7 @@ func (u *run) trial(a *Actor, t *swap.Taken, state *sandbox.Snapshot) *swap.Tria
 		return nil
 	}
 	u.kept += n
-	return swap.NewTrial(t.Image, t.State, state.Clone(), mostKept, func(*abi.Failure) {
+	trial := swap.NewTrial(t.Image, t.State, state.Clone(), mostKept, func(*abi.Failure) {
 		u.mu.Lock()
 		u.crashes++
 		u.crashed = append(u.crashed, a)
@@ -555,6 +568,8 @@ func (u *run) trial(a *Actor, t *swap.Taken, state *sandbox.Snapshot) *swap.Tria
 		default:
 		}
 	})
+	u.trials = append(u.trials, trial)
+	return trial
 }
 
 // undo has actors whose new code has crashed go back, until ended is closed.
@@ -581,7 +596,8 @@ func (u *run) undoCrashed() {
 
 // back has an actor go on with its old code, as if that had handled all that has come in since.
 func (u *run) back(a *Actor) {
-	ctx := context.WithoutCancel(u.ctx)
+	ctx, cancel := u.visiting(context.WithoutCancel(u.ctx))
+	defer cancel()
 	stays := func(why string) { u.note(a, Upgraded, "it has not gone back: "+why) }
 	t, err := swap.Take(ctx, u.sys, a.ref.UID())
 	if err != nil {
