@@ -81,6 +81,8 @@ type wholeState struct {
 	AutoNames uint64           `cbor:"30,keyasint,omitempty"`
 	HostRefs  uint64           `cbor:"31,keyasint,omitempty"`
 
+	Limits *Limits `cbor:"32,keyasint,omitempty"` // nil in those of earlier releases
+
 	knows map[abi.Ref]bool // actors of the checkpoint; not stored
 }
 
@@ -148,7 +150,7 @@ func (w *wholeState) wrong() string {
 // partOf implements rebuild.Part.
 func partOf(b []byte) (rebuild.PartOf, error) {
 	var head headState
-	if err := stateDecoder.Unmarshal(b, &head); err == nil && head.Version == stateVersion {
+	if err := stateDecoder.Unmarshal(b, &head); err == nil && head.Version >= oldestState && head.Version <= stateVersion {
 		return rebuild.PartOf{}, nil
 	}
 	s, err := decodeState(b)
@@ -346,7 +348,9 @@ func (a *actor) jitter() []byte {
 // wholeOf copies the state of an actor, which rests.
 func wholeOf(a *actor, s *actorState) error {
 	g := a.behaviour.(*guest)
+	limits := a.props.limits
 	w := &wholeState{
+		Limits: &limits,
 		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: codeOfModule(a.props.module), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.holds.has(holdPaused), Below: a.holds.has(holdBelow), Begun: a.begun.Load(),
 		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.startedAt.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
@@ -469,8 +473,8 @@ func (p *repeats) Restore(parts [][]byte) error {
 	if err := stateDecoder.Unmarshal(parts[0], &head); err != nil {
 		return fmt.Errorf("the head of the checkpoint: %w", err)
 	}
-	if head.Version != stateVersion {
-		return fmt.Errorf("the checkpoint has version %d, this host reads version %d", head.Version, stateVersion)
+	if head.Version < oldestState || head.Version > stateVersion {
+		return fmt.Errorf("the checkpoint has version %d, this host reads versions %d to %d", head.Version, oldestState, stateVersion)
 	}
 	s.durable.mu.Lock()
 	for _, l := range head.Lives {
@@ -541,6 +545,10 @@ func (p *repeats) restore(x *actorState) error {
 	if err != nil {
 		return err
 	}
+	if parent == p.sys.user {
+		p.now[a.uid] = a.props.limits
+	}
+	p.limitTo(a, w.Limits)
 	if w.Life == life.New {
 		parent.launch(nil, a)
 	}
@@ -600,7 +608,7 @@ func restoreActor(scr *scratch, a *actor, x *actorState) error {
 	g.setImage()
 	g.draw(x.Incarnation)
 	if x.Guest != nil {
-		snap, err := sandbox.DecodeSnapshot(g.image, x.Guest, limits.Memory)
+		snap, err := sandbox.DecodeSnapshot(g.image, x.Guest, 0) // its memory may be from before a limit was lowered
 		if err != nil {
 			return err
 		}
@@ -610,7 +618,7 @@ func restoreActor(scr *scratch, a *actor, x *actorState) error {
 	if r := w.Rewind; r != nil {
 		g.states = &states{why: r.Why}
 		if r.Why == "" {
-			snap, err := sandbox.DecodeSnapshot(g.image, r.Guest, limits.Memory)
+			snap, err := sandbox.DecodeSnapshot(g.image, r.Guest, 0)
 			if err != nil {
 				return err
 			}

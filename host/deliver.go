@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -58,6 +59,7 @@ func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
 	if err == nil {
 		return nil
 	}
+	noteRefusal(scr, a, e)
 	if !(reason == DeadMailboxFull && e.Flags&mark.Try != 0) {
 		s.refuse(scr, reason, err, a.uid, a.path, e)
 	}
@@ -86,6 +88,16 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 	}
 	a.wake(scr)
 	return 0, nil
+}
+
+// noteRefusal tells the recorder of a message that a recorded actor has refused, if it was sent in the turn of one.
+func noteRefusal(scr *scratch, a *actor, e *Envelope) {
+	s := a.sys
+	if !a.durable || a.parent == nil || !mark.IsMail(e) || s.durable != nil && (scr == nil || scr.after == 0) || s.repeats.Load() != nil {
+		return
+	}
+	m := record.Refusal(e)
+	s.cfg.recorder.Note(&record.Record{Kind: record.Refused, Actor: a.uid, Time: s.time.Now(), Message: &m})
 }
 
 // overhead is the space that an envelope may take in an inbox in addition to headers and payload.

@@ -49,7 +49,7 @@ func (a *actor) newTurn(scr *scratch) *turn.Turn {
 	}
 	t.Actor, t.Path, t.Incarnation, t.First, t.Waits = a.uid, a.path, a.Incarnation(), a.turns, scr.waits
 	t.Time, t.Mail, t.Done, t.Ended, t.Outbox, t.Marked, t.Effects, t.Failure, t.Cut = 0, nil, 0, turn.All, nil, false, nil, nil, nil
-	t.After = 0
+	t.Fuel, t.Memory, t.After = 0, 0, 0
 	return t
 }
 

@@ -40,6 +40,9 @@ func noteLife(a *actor, k record.Kind) {
 	if k == record.Began && a.props.module != nil {
 		l.Code = codeOfModule(a.props.module)
 	}
+	if k == record.Began || k == record.Changed {
+		l.Limits = &a.props.limits
+	}
 	tellRecorder(a.sys, &record.Record{Kind: k, Actor: a.uid, Time: a.sys.time.Now(), Life: l})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/record"
 )
 
 // A renewal is a restart that is asked for from outside, because the code of an actor or its
@@ -159,6 +160,9 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
 	a.props.args, a.props.limits, a.props.children = p.args, l, p.children
 	a.props.bindMessage()
+	if a.props.limits != old {
+		noteLife(a, record.Changed)
+	}
 	a.props.caps, a.props.compiled, a.caps = p.caps, p.compiled, p.capabilities()
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
 	a.args = args

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"slices"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -55,6 +58,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &pastClock{Clock: cfg.clock}, turns: &pastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
+		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{},
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
 	s, err := New(cfg)
@@ -71,6 +75,13 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	}
 	s.time.Init(p.turns)
 	s.repeats.Store(p)
+	for _, a := range []*actor{s.user, s.services} { // a run that has begun before does not know of p
+		for !a.disp.Visit(&a.task, func() {}) {
+			if runtime.Gosched(); cfg.manual {
+				s.RunUntilIdle(1 << 30)
+			}
+		}
+	}
 	return p, nil
 }
 
@@ -131,13 +142,62 @@ func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f fun
 // arm prepares the worker for the next recorded turn.
 func (p *repeats) arm(scr *scratch) {
 	scr.entry.Cut, scr.entry.Most = nil, 0
+	p.fuel, p.memory = 0, 0
 	if len(p.expect) == 0 {
 		return
 	}
 	p.turns.now.Store(p.expect[0].Time)
 	e := p.expect[0].Entry
+	p.fuel, p.memory = e.Fuel, e.Memory
 	if scr.entry.Cut = e.Cut; e.Failure == nil {
 		scr.entry.Most = e.Done
+	}
+}
+
+// limitTo has the limits of an actor be those that records state; nil: they are not known.
+func (p *repeats) limitTo(a *actor, l *Limits) {
+	if l != nil {
+		p.known[a.uid] = true
+		limitActor(a, *l)
+	}
+}
+
+// limitActor sets the limits of an actor that does not run, without those of its tree.
+func limitActor(a *actor, l Limits) {
+	l.SetDefaults()
+	l.Tree = a.props.limits.Tree
+	a.props.limits = l
+	a.account.Limit(l.Held)
+	if b := recordedOf(a); b != nil {
+		if usual, ok := b.inner.(*usualBox); ok {
+			usual.SetLimits(mailbox.Limits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
+		}
+	}
+}
+
+// limitNow has an actor go on with its present limits, which the recorder is told of if they are not those of the records.
+func (p *repeats) limitNow(a *actor) {
+	l, known := p.now[a.uid]
+	if parent := a.parent; !known {
+		if g, ok := parent.behaviour.(*guest); ok && a.props.spawned {
+			options := []byte(nil)
+			if kept := a.props.options; kept != nil {
+				options = *kept
+			}
+			if props, err := g.childProps(a.props.typ, options); err == nil {
+				l, known = props.limits, true
+			}
+		} else if props := named(parent.props.children, a.Name()); props != nil {
+			l, known = props.limits, true
+		}
+	}
+	before := a.props.limits
+	if known {
+		limitActor(a, l)
+		a.props.bindMessage()
+	}
+	if !p.known[a.uid] || a.props.limits != before {
+		noteLife(a, record.Changed)
 	}
 }
 
@@ -189,9 +249,20 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 
 // landed drops what an actor has sent before its present record and what never arrived: it was refused.
 func (p *repeats) landed(by *actor) {
+	p.lands(func(f *flight) bool { return f.by == by }, math.MaxInt)
+}
+
+// lands drops the first of those on their way, most at the most.
+func (p *repeats) lands(which func(*flight) bool, most int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.flights = slices.DeleteFunc(p.flights, func(f flight) bool { return f.by == by })
+	p.flights = slices.DeleteFunc(p.flights, func(f flight) bool {
+		if most == 0 || !which(&f) {
+			return false
+		}
+		most--
+		return true
+	})
 }
 
 // Apply implements rebuild.Port.
@@ -209,6 +280,16 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 	switch {
 	case r.Kind == record.Began:
 		return p.began(a, r)
+	case r.Kind == record.Refused:
+		if a != nil {
+			p.lands(func(f *flight) bool { return f.to == a && r.Message.IsRefusal(f.e) }, 1)
+		}
+		return nil
+	case r.Kind == record.Changed:
+		if a != nil {
+			p.limitTo(a, r.Life.Limits)
+		}
+		return nil
 	case r.Kind == record.Ended && !p.left[r.Actor]:
 		if a != nil {
 			return fmt.Errorf("%s has ended in the records", a.path)
@@ -229,6 +310,11 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		return p.accepted(a, r)
 	case record.Took:
 		p.landed(a)
+		if x := r.Signal; x.What == signal.Unanswered.String() { // logs of earlier releases say only so that a question was refused
+			p.lands(func(f *flight) bool {
+				return f.to.uid == x.From && f.e.Sender == a.uid && f.e.Correlation == x.Correlation && mark.AwaitsReply(f.e)
+			}, 1)
+		}
 		return p.took(a, r, turns, last)
 	case record.Turned:
 		p.landed(a)
@@ -272,7 +358,9 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		if a, err = parent.spawn(nil, name, &props, r.Actor); err != nil {
 			return fmt.Errorf("%s: %w", r.Life.Path, err)
 		}
+		p.now[a.uid] = a.props.limits
 	}
+	p.limitTo(a, r.Life.Limits)
 	if m := a.props.module; m != nil && len(r.Life.Code) > 0 && !bytes.Equal(codeOfModule(m), r.Life.Code) {
 		return fmt.Errorf("%s: %w", r.Life.Path, rebuild.ErrCode)
 	}
@@ -301,7 +389,7 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 	}
 	e := p.arrives(a, m)
 	if e == nil {
-		a.work.Ring(a, m.Kind, m.Correlation, m.Payload, m.Headers)
+		a.work.Ring(a, &work.Alarm{Kind: m.Kind, Correlation: m.Correlation, Due: m.Due, Now: r.Time, Payload: m.Payload, Headers: m.Headers})
 		e = p.arrives(a, m)
 	}
 	if e == nil {
@@ -323,7 +411,8 @@ func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, f := range p.flights {
-		if e := f.e; f.to == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) {
+		if e := f.e; f.to == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) &&
+			(mark.IsMail(e) || m.Due == 0 || e.Due == m.Due) {
 			p.flights = slices.Delete(p.flights, i, i+1)
 			return e
 		}
@@ -368,6 +457,9 @@ func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 	for i := range held {
 		if s, _ := signalOf(&held[i]); s.What == want.What && s.From == want.From && s.Other == want.Other && s.Correlation == want.Correlation {
 			m := held[i]
+			if m.Kind == sysmail.ChildFailed { // whether it can be resumed depends on what there was room for
+				m.Reason = want.Reason
+			}
 			p.held[a.uid] = slices.Delete(held, i, i+1)
 			return &m
 		}
@@ -432,6 +524,11 @@ func (p *repeats) Release() {
 	var all []*actor
 	s.table.Each(func(a *actor) { all = append(all, a) })
 	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
+	if s.durable != nil {
+		for _, a := range treeOf(s) {
+			p.limitNow(a)
+		}
+	}
 	for _, a := range all {
 		held := p.held[a.uid]
 		if g, ok := a.behaviour.(*guest); ok && g.start != nil {

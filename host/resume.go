@@ -44,7 +44,9 @@ func (g *guest) checkpoint(scr *scratch) {
 	defer g.pause(scr, g.actor.Now())
 	s.forget()
 	err := g.inst.Load().Save(&s.snap)
-	if err == nil {
+	if err == nil && g.actor.sys.repeats.Load() != nil {
+		g.noteStates() // there was room for it, or the supervisor was told that there was none: the records say so
+	} else if err == nil {
 		err = work.Hold(&g.actor.account, account.Snapshot, s.held())
 	}
 	if err != nil {

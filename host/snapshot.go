@@ -24,8 +24,12 @@ import (
 // it. A checkpoint of durable actors has such bytes of each of them, with its mailbox and its life, see checkpoint.go.
 
 // stateVersion is the version of the bytes. It goes up with every field: a host that does not know all fields
-// would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life.
-const stateVersion = 3
+// would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life, version 4 the
+// limits. Versions from oldestState on are read.
+const (
+	stateVersion = 4
+	oldestState  = 3
+)
 
 // actorState is what the bytes hold. Times are absolute, so that what was due meanwhile is
 // due at once.
@@ -275,13 +279,13 @@ func decodeState(b []byte) (*actorState, error) {
 		if s.Version == 0 && cbor.Unmarshal(b, &other) == nil {
 			s.Version = other.Version
 		}
-		if s.Version == 0 || s.Version == stateVersion {
+		if s.Version == 0 || s.Version >= oldestState && s.Version <= stateVersion {
 			return no("%v", err)
 		}
 	}
 	switch {
-	case s.Version != stateVersion:
-		return no("version %d, this host reads version %d", s.Version, stateVersion)
+	case s.Version < oldestState || s.Version > stateVersion:
+		return no("version %d, this host reads versions %d to %d", s.Version, oldestState, stateVersion)
 	case s.Ref == 0 || !abi.ValidTypeName([]byte(s.Type)):
 		return no("it has no ref or no type")
 	case s.Receive < 0 || s.Receive > int64(abi.MaxDuration):

@@ -151,6 +151,10 @@ type repeats struct {
 	left  map[abi.Ref]bool // actors that are not rebuilt
 	late  []*actor         // whose last turn is in no record
 
+	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
+	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
+	known        map[abi.Ref]bool   // actors whose limits are in the records
+
 	over atomic.Bool // all is repeated, and what is spawned is new
 
 	mu      sync.Mutex

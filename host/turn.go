@@ -41,10 +41,20 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.props.limits.Fuel, a.props.limits.Deadline, a.props.limits.Memory, a.props.limits.Outbox
 	in.Yield, in.Log, in.Account = scr.w, g, g
-	if f := a.sys.cfg.allowance; f != nil {
+	if f := a.sys.cfg.allowance; f == nil {
+	} else if p := a.sys.repeats.Load(); p != nil {
+		p.allow(in)
+	} else {
 		f(a.ref(), &in.TurnFuel, &in.MemoryLimit)
 	}
 	return in
+}
+
+// allow has a turn that is repeated spend what it could spend.
+func (p *repeats) allow(in *sandbox.Entry) {
+	if p.fuel != 0 {
+		in.TurnFuel, in.MemoryLimit = p.fuel, p.memory
+	}
 }
 
 // seal is what is left of the second step where reading the first commands was not all of it. done is the number
@@ -91,6 +101,9 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	}
 	t := a.newTurn(scr)
 	t.Time, t.Seed, t.Mail, t.Done, t.Failure, t.Worth = now, g.seed, scr.batch, done, f, scr.res.Worth
+	if l := &a.props.limits; scr.entry.TurnFuel != l.Fuel || scr.entry.MemoryLimit != l.Memory {
+		t.Fuel, t.Memory = scr.entry.TurnFuel, scr.entry.MemoryLimit
+	}
 	fault := false
 	if looks&lookFault != 0 && done > 0 {
 		if n, injected := a.fault(t); injected != nil {

@@ -100,7 +100,9 @@ func decode(b []byte) (any, error) {
 // wrong says what no recorder would tell.
 func wrong(r *record.Record) string {
 	has := [...]bool{r.Life != nil, r.Message != nil, r.Signal != nil, r.Entry != nil}
-	want := map[record.Kind]int{record.Began: 0, record.Restarted: 0, record.Ended: 0, record.Accepted: 1, record.Took: 2, record.Turned: 3}
+	want := map[record.Kind]int{
+		record.Began: 0, record.Restarted: 0, record.Ended: 0, record.Changed: 0, record.Accepted: 1, record.Refused: 1, record.Took: 2, record.Turned: 3,
+	}
 	i, ok := want[r.Kind]
 	if !ok {
 		return fmt.Sprintf("kind %d", r.Kind)
@@ -115,8 +117,12 @@ func wrong(r *record.Record) string {
 		return "it is about nobody"
 	case r.Life != nil && (r.Life.Path == "" || len(r.Life.Path) > abi.MaxPath):
 		return "a life without a path"
-	case r.Message != nil && r.Message.Position == 0:
+	case r.Kind == record.Accepted && r.Message.Position == 0:
 		return "a message without a position"
+	case r.Kind == record.Refused && (r.Message.Position != 0 || len(r.Message.Payload) != 4):
+		return "a refusal of more than a message"
+	case r.Kind == record.Changed && r.Life.Limits == nil:
+		return "a change of nothing"
 	case r.Entry != nil && (r.Entry.Done < 0 || r.Entry.Done > max(1, len(r.Entry.Mail)) || r.Entry.Ended > record.ByFailure):
 		return "an entry with other turns than messages"
 	}

@@ -2,9 +2,11 @@ package durable
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/view"
 )
 
 // Records of what actors take in are compact: what a record has in common with those before it in its batch of the log is
@@ -17,7 +19,9 @@ import (
 // path; with more: a byte that says which of the other fields follow, and those; the payload. Of an entry: incarnation and
 // first turn, if it is not the next one; the messages, of which there is only the number if they are the next ones; with
 // more: a byte that says which of the other fields follow, and those; for each turn the number of its commands, times two, and
-// one if its end is marked, and the CRC-32C of each. Lives and signals have all their fields.
+// one if its end is marked, and the CRC-32C of each. Lives and signals have all their fields; those of limits that are not the
+// defaults. Kind 7 is all further kinds: another byte, behind the time, says which. Of a refusal: the kind, the sender, the
+// correlation, the checksum.
 //
 // Numbers are LEB128, those that may be negative with the sign in the lowest bit. Refs and checksums are little endian. Strings and
 // bytes have their length before them, unless they are last.
@@ -45,7 +49,11 @@ const (
 	moreEnded
 	moreFailure
 	moreCut
+	moreSpend
 )
+
+// furtherKinds are written as a kind of their own.
+const furtherKinds = record.Refused
 
 // shared is what records have in common with those before them in their batch. It is the same where they are written and
 // where they are read. An actor has a place in it that follows from its ref, and may lose it to another one.
@@ -93,15 +101,24 @@ func messageSize(m *record.Message) int {
 // appendHead writes tag, actor and time; the flags come later.
 func (c *shared) appendHead(to []byte, k record.Kind, actor abi.Ref, time int64) ([]byte, *place) {
 	p, i, known := c.placeOf(actor)
-	tag := byte(compact) | byte(k)<<4
+	tag := byte(compact) | byte(min(k, furtherKinds))<<4
 	if known {
 		to = append(to, tag|knownActor, i)
 	} else {
 		to = binary.LittleEndian.AppendUint64(append(to, tag), uint64(actor))
 	}
 	to = appendInt(to, time-c.time)
-	c.time = time
+	if c.time = time; k >= furtherKinds {
+		to = append(to, byte(k))
+	}
 	return to, p
+}
+
+// appendRefusal writes that an actor has refused a message.
+func (c *shared) appendRefusal(to []byte, actor abi.Ref, time int64, m *record.Message) []byte {
+	to, _ = c.appendHead(to, record.Refused, actor, time)
+	to = binary.LittleEndian.AppendUint64(append(to, byte(m.Kind)), uint64(m.Sender))
+	return append(appendUint(to, m.Correlation), m.Payload...)
 }
 
 // appendMessage writes a message that an actor has accepted.
@@ -186,6 +203,10 @@ func outcomeOf(room []byte, e *record.Entry) (o outcome) {
 		room = appendUint(append(room, byte(x.Stage)), x.Phase)
 		room = appendString(append(appendUint(room, x.At), byte(x.Kind)), x.Reason)
 	}
+	if e.Fuel != 0 || e.Memory != 0 {
+		o.more |= moreSpend
+		room = appendUint(appendUint(room, e.Fuel), e.Memory)
+	}
 	o.body = len(room)
 	for from := 0; from < len(e.Outbox); {
 		end := from
@@ -263,7 +284,7 @@ func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 	if l := r.Life; l != nil {
 		to = appendString(appendString(appendString(to, l.Path), l.Type), l.Args)
 		to = binary.LittleEndian.AppendUint64(to, uint64(l.Parent))
-		return appendString(appendUint(to, l.Incarnation), l.Code)
+		return appendLimits(appendString(appendUint(to, l.Incarnation), l.Code), l.Limits)
 	}
 	x := r.Signal
 	to = appendString(to, x.What)
@@ -281,7 +302,7 @@ func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 
 // otherSize is at least what appendOther writes.
 func otherSize(r *record.Record) int {
-	n := headBytes + 12*binary.MaxVarintLen64
+	n := headBytes + 32*binary.MaxVarintLen64
 	if l := r.Life; l != nil {
 		return n + len(l.Path) + len(l.Type) + len(l.Args) + len(l.Code)
 	}
@@ -293,6 +314,45 @@ func otherSize(r *record.Record) int {
 		}
 	}
 	return n
+}
+
+// limitsOf are the numbers of limits, in the order in which they are written. It never changes, and others go to its end.
+func limitsOf(l *view.Limits) [17]uint64 {
+	return [...]uint64{
+		uint64(l.Mailbox), uint64(l.MailboxBytes), l.Fuel, uint64(l.Deadline), l.Memory, l.Outbox, uint64(l.Message), uint64(l.Children), uint64(l.Timers),
+		uint64(l.Watches), uint64(l.Asks), uint64(l.Stash), uint64(l.Replies), uint64(l.Held), uint64(l.Durable), uint64(l.Tree.Actors), uint64(l.Tree.Memory),
+	}
+}
+
+// withLimits is the inverse of limitsOf.
+func withLimits(n *[17]uint64) *view.Limits {
+	return &view.Limits{
+		Mailbox: int(n[0]), MailboxBytes: int64(n[1]), Fuel: n[2], Deadline: time.Duration(n[3]), Memory: n[4], Outbox: n[5], Message: int64(n[6]), Children: int(n[7]), Timers: int(n[8]),
+		Watches: int(n[9]), Asks: int(n[10]), Stash: int(n[11]), Replies: int(n[12]), Held: int64(n[13]), Durable: int64(n[14]), Tree: view.TreeLimits{Actors: int(n[15]), Memory: int64(n[16])},
+	}
+}
+
+// usualLimits are the defaults of this format.
+var usualLimits = [17]uint64{10_000, 16 << 20, 1_000_000_000, 0, 0, 4 << 20, 1 << 20, 1000, 1000, 10_000, 1000, 1000, 1000, 64 << 20}
+
+// appendLimits writes which limits are not the usual ones, as a set of bits, and those; nothing if there are none.
+func appendLimits(to []byte, l *view.Limits) []byte {
+	if l == nil {
+		return to
+	}
+	all, set := limitsOf(l), uint64(0)
+	for i, n := range all {
+		if n != usualLimits[i] {
+			set |= 1 << i
+		}
+	}
+	to = appendUint(to, set)
+	for i, n := range all {
+		if set&(1<<i) != 0 {
+			to = appendUint(to, n)
+		}
+	}
+	return to
 }
 
 func appendFailure(to []byte, f *abi.Failure) []byte {

@@ -16,6 +16,8 @@ import (
 // appendRecord writes a record as a store does. most is how many bytes it would have asked for.
 func appendRecord(c *shared, to []byte, r *record.Record) (_ []byte, most int) {
 	switch {
+	case r.Kind == record.Refused:
+		return c.appendRefusal(to, r.Actor, r.Time, r.Message), messageSize(r.Message)
 	case r.Message != nil:
 		return c.appendMessage(to, r.Actor, r.Time, r.Message), messageSize(r.Message)
 	case r.Entry != nil:
@@ -48,8 +50,10 @@ func randomRecord(r *rand.Rand) *record.Record {
 		}
 		return f
 	}
-	x := &record.Record{Actor: ref(), Time: int64(number()), Kind: record.Kind(1 + r.IntN(6))}
+	x := &record.Record{Actor: ref(), Time: int64(number()), Kind: record.Kind(1 + r.IntN(8))}
 	switch x.Kind {
+	case record.Refused:
+		x.Message = &record.Message{Kind: abi.Kind(r.Uint32()), Sender: ref(), Correlation: number(), Payload: []byte{1, 2, byte(r.Uint32()), 4}}
 	case record.Accepted:
 		m := &record.Message{Position: number() | 1, Kind: abi.KindMessage, Payload: some(300)}
 		if maybe() {
@@ -82,6 +86,9 @@ func randomRecord(r *rand.Rand) *record.Record {
 		if maybe() {
 			e.Cut = &record.Cut{Stage: 2, Phase: number(), At: number(), Kind: 3, Reason: string(some(40))}
 		}
+		if maybe() {
+			e.Fuel, e.Memory = number()|1, number()
+		}
 		x.Entry = e
 	case record.Took:
 		x.Signal = &record.Signal{
@@ -93,6 +100,15 @@ func randomRecord(r *rand.Rand) *record.Record {
 		}
 	default:
 		x.Life = &record.Life{Path: "p" + string(some(100)), Type: string(some(20)), Args: some(200), Parent: ref(), Incarnation: number(), Code: some(40)}
+		if x.Kind == record.Changed || maybe() {
+			all := usualLimits
+			for i := range all {
+				if maybe() {
+					all[i] = number() >> 1
+				}
+			}
+			x.Life.Limits = withLimits(&all)
+		}
 	}
 	return x
 }

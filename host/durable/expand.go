@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/view"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/internal/wal"
 )
@@ -127,14 +129,20 @@ func (p *parser) record(c *shared) *record.Record {
 		at, _, _ = c.placeOf(p.ref())
 	}
 	r.Actor, r.Time = at.ref, c.time+p.int()
-	c.time = r.Time
+	if c.time = r.Time; r.Kind == furtherKinds {
+		if r.Kind = record.Kind(p.byte()); r.Kind < furtherKinds {
+			p.fail("its kind is written as no such kind is")
+		}
+	}
 	switch r.Kind {
+	case record.Refused:
+		r.Message = &record.Message{Kind: abi.Kind(p.byte()), Sender: p.ref(), Correlation: p.uint(), Payload: clone(p.bytes(4))}
 	case record.Accepted:
 		r.Message = p.message(c, at, tag)
 	case record.Turned:
 		r.Entry = p.entry(at, tag)
-	case record.Began, record.Restarted, record.Ended:
-		r.Life = &record.Life{Path: p.string(), Type: p.string(), Args: p.data(), Parent: p.ref(), Incarnation: p.uint(), Code: p.data()}
+	case record.Began, record.Restarted, record.Ended, record.Changed:
+		r.Life = &record.Life{Path: p.string(), Type: p.string(), Args: p.data(), Parent: p.ref(), Incarnation: p.uint(), Code: p.data(), Limits: p.limits()}
 	case record.Took:
 		r.Signal = p.signal()
 	default:
@@ -247,7 +255,7 @@ func (p *parser) entry(at *place, tag byte) *record.Entry {
 
 func (p *parser) outcome(e *record.Entry) {
 	more := p.byte()
-	if more == 0 || more >= moreCut<<1 {
+	if more == 0 || more >= moreSpend<<1 {
 		p.fail("it has fields that no entry has")
 	}
 	if more&moreDone != 0 {
@@ -266,6 +274,30 @@ func (p *parser) outcome(e *record.Entry) {
 	if more&moreCut != 0 {
 		e.Cut = &record.Cut{Stage: sandbox.Stage(p.byte()), Phase: p.uint(), At: p.uint(), Kind: abi.FailureKind(p.byte()), Reason: p.string()}
 	}
+	if more&moreSpend != 0 {
+		if e.Fuel, e.Memory = p.uint(), p.uint(); e.Fuel == 0 {
+			p.fail("an entry without fuel")
+		}
+	}
+}
+
+// limits are nil if there is nothing left.
+func (p *parser) limits() *view.Limits {
+	if len(p.rest) == 0 {
+		return nil
+	}
+	set, all := p.uint(), usualLimits
+	if set >= 1<<len(all) {
+		p.fail("it has limits that are not known")
+	}
+	for i := range all {
+		if set&(1<<i) != 0 {
+			if all[i] = p.uint(); all[i] > math.MaxInt64 {
+				p.fail("it has a limit that none can be")
+			}
+		}
+	}
+	return withLimits(&all)
 }
 
 func (p *parser) signal() *record.Signal {

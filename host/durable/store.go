@@ -351,7 +351,9 @@ func (s *Store) note(r *record.Record) error {
 		s.shared.begin()
 	}
 	n := len(to)
-	if r.Message != nil {
+	if r.Kind == record.Refused {
+		to = s.shared.appendRefusal(to, r.Actor, r.Time, r.Message)
+	} else if r.Message != nil {
 		to = s.shared.appendMessage(to, r.Actor, r.Time, r.Message)
 	} else {
 		to = s.shared.appendOther(to, r)

@@ -103,7 +103,7 @@ func causes(records []record.Record) (turns map[int][]*record.Record, last map[a
 		r := &records[i]
 		at, before := taken[r.Actor]
 		switch {
-		case r.Kind == record.Accepted:
+		case r.Kind == record.Accepted, r.Kind == record.Refused, r.Kind == record.Changed:
 			continue
 		case own(r) && before && records[at].Kind == record.Took:
 			turns[at] = append(turns[at], r)

@@ -388,3 +388,55 @@ type broken struct{}
 
 func (broken) Turn(t *record.Turn) { t.Answer(errors.New("the disk is full")) }
 func (broken) Note(*record.Record) {}
+
+// An alarm that rings while the turn that sets another one in its place is carried out is not taken for the new one.
+func TestAlarmsThatRingMeanwhile(t *testing.T) {
+	puppets := puppetImage(t)
+	cast := map[string]host.Props{"wat": puppet(puppets, rec(byte(abi.KindTimer), 0, send("/user/other", script(rec(recAdd, 1)))),
+		rec(byte(abi.KindReceiveTimeout), 0, send("/user/other", script(rec(recAdd, 1))))), "other": puppet(puppets)}
+	for name, c := range map[string]struct{ first, second []byte }{
+		"a timer":           {abi.AppendTimer(nil, 1, 8*ms, 0, nil), abi.AppendTimer(nil, 1, 3600_000*ms, 0, nil)},
+		"one that is later": {abi.AppendTimer(nil, 1, 8*ms, 0, nil), abi.AppendTimer(nil, 1, 2*ms, 0, nil)},
+		"a receive timeout": {abi.AppendReceiveTimeout(nil, 8*ms), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, puppets, nil)
+			defer w.end()
+			at := map[string]host.Ref{}
+			for _, name := range []string{"wat", "other"} {
+				ref, err := w.Spawn(name, cast[name])
+				if err != nil {
+					t.Fatal(err)
+				}
+				at[name] = ref
+				for w.RunUntilIdle(1<<20) > 0 || w.j.flush() {
+				}
+			}
+			for _, c := range [][]byte{c.first, c.second} {
+				if err := w.Tell(at["wat"], script(rec(0, 0, c))); err != nil {
+					t.Fatal(err)
+				}
+				w.RunUntilIdle(1 << 20)
+				w.clock.Advance(w.j.sync) // the first alarm rings before the second turn is carried out
+				w.RunUntilIdle(1 << 20)
+			}
+			records, err := w.j.read(len(w.j.log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(records, func(r record.Record) bool { return r.Message != nil && r.Message.Kind != abi.KindMessage }) {
+				t.Fatal("no alarm has rung")
+			}
+			r, now, err := prepare(t, records, cast)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer now.end()
+			want, got := rebuild.Look(w.System, at["wat"].UID()), rebuild.Look(now.System, at["wat"].UID())
+			if !same(want, got) || fmt.Sprintf("%+v", want.Mail) != fmt.Sprintf("%+v", got.Mail) {
+				t.Errorf("got %s %+v\nwant %s %+v", brief(got), got.Mail, brief(want), want.Mail)
+			}
+			r.Release()
+		})
+	}
+}

@@ -19,6 +19,10 @@ type Entry struct {
 	Failure     *abi.Failure `cbor:"6,keyasint,omitempty"`
 	Cut         *Cut         `cbor:"7,keyasint,omitempty"`
 	Outbox      []uint32     `cbor:"8,keyasint"` // the CRC-32C of each command or effect, 0 behind the last one of each turn
+
+	// What a turn could spend, where it was not what the actor's limits say; 0: it was.
+	Fuel   uint64 `cbor:"9,keyasint,omitempty"`
+	Memory uint64 `cbor:"10,keyasint,omitempty"`
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -34,6 +38,7 @@ func (e *Entry) Set(t *Turn) {
 func EntryOf(t *Turn, mail []uint64, outbox []uint32) Entry {
 	return Entry{
 		Incarnation: t.Incarnation, First: t.First, Mail: mail, Done: t.Done, Ended: t.Ended, Failure: t.Failure, Cut: t.Cut, Outbox: outbox,
+		Fuel: t.Fuel, Memory: t.Memory,
 	}
 }
 

@@ -6,8 +6,13 @@
 package record
 
 import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/view"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -85,9 +90,11 @@ const (
 	Accepted                  // Message: it is in the actor's mailbox
 	Took                      // Signal: the actor begins to deal with it
 	Turned                    // Entry
+	Refused                   // Message, see Refusal: the actor was sent it and has not taken it in
+	Changed                   // Life: its limits are other ones from now on
 )
 
-var kinds = [...]string{"", "began", "restarted", "ended", "accepted", "took", "turned"}
+var kinds = [...]string{"", "began", "restarted", "ended", "accepted", "took", "turned", "refused", "changed"}
 
 // String is the kind's name.
 func (k Kind) String() string {
@@ -110,7 +117,7 @@ type Record struct {
 	Entry   *Entry   `cbor:"7,keyasint,omitempty"`
 }
 
-// Life is an actor. Its limits, strategy and capabilities are its props', which are not recorded.
+// Life is an actor. Its strategy and capabilities are its props', which are not recorded.
 type Life struct {
 	Path        string  `cbor:"1,keyasint"` // with scheme and system
 	Type        string  `cbor:"2,keyasint"` // of its props
@@ -118,6 +125,8 @@ type Life struct {
 	Parent      abi.Ref `cbor:"4,keyasint"`
 	Incarnation uint64  `cbor:"5,keyasint"`           // 0: the first
 	Code        []byte  `cbor:"6,keyasint,omitempty"` // identifies a guest's image; only where a life begins
+
+	Limits *view.Limits `cbor:"7,keyasint,omitempty"` // only where a life begins or its limits change; nil: they are not known
 }
 
 // Message is a message as the mailbox has taken it in. What travels beside it within a process (values of Go, grants,
@@ -129,7 +138,7 @@ type Message struct {
 	Sender      abi.Ref  `cbor:"4,keyasint,omitempty"`
 	SenderPath  string   `cbor:"5,keyasint,omitempty"`
 	Correlation uint64   `cbor:"6,keyasint,omitempty"`
-	Due         int64    `cbor:"7,keyasint,omitempty"` // when the asker gives up, ns since 1970, or an incarnation: see Flags
+	Due         int64    `cbor:"7,keyasint,omitempty"` // when the asker gives up, ns since 1970, or an incarnation: see Flags; of an alarm: when it was due
 	Headers     []byte   `cbor:"8,keyasint,omitempty"`
 	Payload     []byte   `cbor:"9,keyasint,omitempty"`
 }
@@ -140,6 +149,21 @@ func (m *Message) Set(e *Envelope) {
 		Position: e.Position, Kind: e.Kind, Flags: e.Flags, Sender: e.Sender, SenderPath: e.SenderPath, Correlation: e.Correlation,
 		Due: e.Due, Headers: e.Headers, Payload: e.Payload,
 	}
+}
+
+// Refusal is a message that its receiver has refused. It is told only of what was sent in the turn of a recorded actor: those
+// are sent again when the turn is repeated. It has what tells the message from others of its sender, and a checksum as payload.
+func Refusal(e *Envelope) Message {
+	return Message{Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: checksumOf(e)}
+}
+
+// IsRefusal reports whether m is the refusal of e.
+func (m *Message) IsRefusal(e *Envelope) bool {
+	return e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(m.Payload, checksumOf(e))
+}
+
+func checksumOf(e *Envelope) []byte {
+	return binary.LittleEndian.AppendUint32(nil, crc32.Update(crc32.Checksum(e.Headers, castagnoli), castagnoli, e.Payload))
 }
 
 // Signal is an order, a report or a signal that an actor deals with, or a message that is for the host (a poison pill, a

@@ -200,6 +200,9 @@ type Account struct {
 // Init begins an account in a pool. own limits the held bytes without guest memory.
 func (a *Account) Init(pool *Pool, own int64) { a.pool, a.own = pool, own }
 
+// Limit sets what Init calls own. Nothing else may use the account meanwhile.
+func (a *Account) Limit(own int64) { a.own = own }
+
 // Of is what is held of one kind.
 func (a *Account) Of(k Kind) int64 { return a.kinds[k].Load() }
 

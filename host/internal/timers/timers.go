@@ -101,7 +101,7 @@ func (t *Timer) arm(o Owner, due time.Time) {
 // ring runs on the clock's goroutine.
 func (t *Timer) ring(o Owner) {
 	e := mailbox.New()
-	e.Kind, e.Correlation, e.Value = abi.KindTimer, t.key, t
+	e.Kind, e.Correlation, e.Value, e.Due = abi.KindTimer, t.key, t, t.due.UnixNano()
 	e.SetPayload(t.payload)
 	e.SetHeaders(t.headers)
 	o.Insist(e)
@@ -131,6 +131,14 @@ func (s *Set) Begun(o Owner, e *mailbox.Envelope) {
 	}
 	late := max(0, at.Sub(t.due)) // the turn's time may be from shortly before it fired
 	t.arm(o, t.due.Add(late-late%t.period+t.period))
+}
+
+// Due is when a timer fires next; false if there is none.
+func (s *Set) Due(key uint64) (time.Time, bool) {
+	if t := s.byKey[key]; t != nil {
+		return t.due, true
+	}
+	return time.Time{}, false
 }
 
 // Ring lets the timer with the key ring now, and not when it is due; false if there is none.
@@ -204,14 +212,15 @@ func (r *Receive) Restart(o Owner) {
 	epoch := r.epoch
 	r.due = o.TurnTime().Add(r.after)
 	c := o.Clock()
-	r.timer = c.AfterFunc(max(r.due.Sub(c.Now()), 0), func() { r.ring(o, epoch) })
+	due := r.due
+	r.timer = c.AfterFunc(max(due.Sub(c.Now()), 0), func() { r.ring(o, epoch, due) })
 }
 
 // LoadReceive is one that goes on from a snapshot: it is due at a time, or its envelope waits, see Mark.
 func LoadReceive(o Owner, after time.Duration, due time.Time, waits bool) *Receive {
 	r := &Receive{after: after, due: due}
 	if c := o.Clock(); !waits {
-		r.timer = c.AfterFunc(max(due.Sub(c.Now()), 0), func() { r.ring(o, 0) })
+		r.timer = c.AfterFunc(max(due.Sub(c.Now()), 0), func() { r.ring(o, 0, due) })
 	}
 	return r
 }
@@ -222,9 +231,9 @@ func (r *Receive) Due() time.Time { return r.due }
 // Mark is the Value of its envelopes.
 func (r *Receive) Mark() any { return rung{r, r.epoch} }
 
-func (r *Receive) ring(o Owner, epoch uint64) {
+func (r *Receive) ring(o Owner, epoch uint64, due time.Time) {
 	e := mailbox.New()
-	e.Kind, e.Value = abi.KindReceiveTimeout, rung{r, epoch}
+	e.Kind, e.Value, e.Due = abi.KindReceiveTimeout, rung{r, epoch}, due.UnixNano()
 	o.Insist(e)
 }
 
@@ -234,7 +243,7 @@ func (r *Receive) Ring(o Owner) bool {
 		return false
 	}
 	r.Stop()
-	r.ring(o, r.epoch)
+	r.ring(o, r.epoch, r.due)
 	return true
 }
 

@@ -34,6 +34,9 @@ type Turn struct {
 	Failure *abi.Failure // of turn Done
 	Cut     *sandbox.Cut // where something from outside has ended that turn; nil: it has failed by itself
 
+	// What a guest's turn could spend, where it was not what its actor's limits say; 0: it was.
+	Fuel, Memory uint64
+
 	// Worth is about how long a guest's turns have computed, ns.
 	Worth int64
 

@@ -120,7 +120,7 @@ func (w *Work) LoadAsk(o Owner, correlation uint64, ask *asks.Ask, waits bool) {
 // timedOut is what an actor is told when the time of an ask is over.
 func timedOut(correlation uint64, ask *asks.Ask, payload, headers []byte) *mailbox.Envelope {
 	e := mailbox.New()
-	e.Kind, e.Correlation, e.Value = abi.KindAskTimeout, correlation, ask
+	e.Kind, e.Correlation, e.Value, e.Due = abi.KindAskTimeout, correlation, ask, ask.Due.UnixNano()
 	e.SetPayload(payload)
 	e.SetHeaders(headers)
 	return e
@@ -410,16 +410,37 @@ func (w *Work) Begun(o Owner, e *mailbox.Envelope) (observers []abi.Ref) {
 	return nil
 }
 
-// Ring has the alarm ring now that sends an envelope of a kind, if it is set.
-func (w *Work) Ring(o Owner, kind abi.Kind, correlation uint64, payload, headers []byte) {
-	switch kind {
+// Alarm is one that has rung in an earlier process.
+type Alarm struct {
+	Kind             abi.Kind
+	Correlation      uint64
+	Due              int64 // when it was due, ns since 1970; 0: that is not known
+	Now              int64 // when it rang
+	Payload, Headers []byte
+}
+
+// is reports whether it is the alarm that is due at a time. Another one may have been set in its place while it rang.
+func (x *Alarm) is(due time.Time) bool {
+	if x.Due == 0 {
+		return x.Now >= due.UnixNano()
+	}
+	return x.Due == due.UnixNano()
+}
+
+// Ring has an alarm ring again, if it is still set.
+func (w *Work) Ring(o Owner, x *Alarm) {
+	switch x.Kind {
 	case abi.KindTimer:
-		w.Timers.Ring(o, correlation)
+		if due, set := w.Timers.Due(x.Correlation); set && x.is(due) {
+			w.Timers.Ring(o, x.Correlation)
+		}
 	case abi.KindReceiveTimeout:
-		w.Receive.Ring(o)
+		if w.Receive != nil && x.is(w.Receive.Due()) {
+			w.Receive.Ring(o)
+		}
 	case abi.KindAskTimeout:
-		if ask := w.Asks.Get(correlation); ask != nil {
-			o.Insist(timedOut(correlation, ask, payload, headers))
+		if ask := w.Asks.Get(x.Correlation); ask != nil && x.is(ask.Due) {
+			o.Insist(timedOut(x.Correlation, ask, x.Payload, x.Headers))
 		}
 	}
 }

@@ -230,7 +230,7 @@ func TestWhatStillCounts(t *testing.T) {
 	}
 	w.CancelTimer(o, 3)
 	w.StartTimer(o, o.Now(), 3, 0, 0, timers.FixedDelay, nil, nil)
-	w.Ring(o, abi.KindTimer, 3, nil, nil)
+	w.Ring(o, &Alarm{Kind: abi.KindTimer, Correlation: 3, Due: o.Now().UnixNano()})
 	if len(o.mail) != 4 || w.StillCounts(o, o.mail[3], false) != Counts {
 		t.Error("a timer that was rung")
 	}
