@@ -22,10 +22,8 @@ demo: build ## run the ledger sample on thousands of transactions and check its 
 
 demo-simulate: build ## find a rare mistake of a ledger by simulation, and make the case smaller (30 s)
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	if $(BIN) simulate samples/ledger --env BANK=hasty --seeds 1000 --shrink --cases "$$dir"; then echo "nothing was found" >&2; exit 1; fi; \
-	if $(BIN) simulate samples/ledger --env BANK=checked --seeds 1000 --shrink --cases "$$dir"; then echo "nothing was found" >&2; exit 1; fi; \
-	echo stack | $(BIN) replay --step --script - "$$dir"/*-checked-*.wacrash && \
-	$(BIN) simulate samples/ledger --seeds 200
+	if $(BIN) simulate samples/ledger --bug --cases "$$dir"; then echo "nothing was found" >&2; exit 1; fi; \
+	echo stack | $(BIN) replay --step --script - "$$dir"/*-checked-*.wacrash
 
 # The seeds that `make simulate` tries of each scenario of the samples.
 SEEDS ?= 200

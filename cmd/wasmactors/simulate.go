@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,6 +29,7 @@ func simulateCommand(env *environment) *cli.Command {
 		Description: "Each seed chooses an order of turns and faults, and the invariants of the scenarios must hold nevertheless. The same\n" +
 			"seed gives the same run. docs/guide/simulate.md describes it.\n\nExamples:\n\n" +
 			"   wasmactors simulate samples/ledger --seeds 1000\n" +
+			"   wasmactors simulate samples/ledger --bug\n" +
 			"   wasmactors simulate samples/ledger --from 4711 --seeds 1 --faults all,-clock -v\n" +
 			"   wasmactors simulate samples/ledger --case transfers-4711.case.json",
 		Flags: append([]cli.Flag{
@@ -38,6 +40,7 @@ func simulateCommand(env *environment) *cli.Command {
 			&cli.IntFlag{Name: "jobs", Value: runtime.GOMAXPROCS(0), Usage: "run `N` seeds at a time"},
 			&cli.BoolFlag{Name: "shrink", Usage: "make a failing case smaller, and write it to a file"},
 			&cli.StringFlag{Name: "cases", Value: ".", Usage: "the `FOLDER` for such files"},
+			&cli.BoolFlag{Name: "bug", Usage: "look for the deliberate mistake that the scenarios name: as --env with its variables, --shrink, and --seeds 1000"},
 			&cli.StringFlag{Name: "case", Usage: "run the case of `FILE`, which --shrink has written"},
 			&cli.BoolFlag{Name: "keep-going", Usage: "try all seeds of a scenario, also after one that has failed"},
 			&cli.StringFlag{Name: "run", Usage: "run only scenarios whose names match `REGEXP`; a name is FILE/NAME, without _test.yaml"},
@@ -50,12 +53,16 @@ func simulateCommand(env *environment) *cli.Command {
 	}
 }
 
+// bugSeeds is how many seeds --bug tries.
+const bugSeeds = 1000
+
 // simulating is what the flags say.
 type simulating struct {
 	on       []simulate.Class
 	fixed    *simulate.Plan // of --case
 	sweep    simulate.Sweeping
 	shrink   bool
+	bug      bool
 	cases    string
 	going    bool
 	options  scenario.Simulating
@@ -80,7 +87,13 @@ func simulatingOf(c *cli.Context) (x simulating, err error) {
 	if x.sweep.Seeds < 1 || x.sweep.Jobs < 1 {
 		return x, usage("--seeds and --jobs must be 1 or more")
 	}
-	x.shrink, x.cases, x.going = c.Bool("shrink"), c.String("cases"), c.Bool("keep-going")
+	x.bug, x.cases, x.going = c.Bool("bug"), c.String("cases"), c.Bool("keep-going")
+	if x.shrink = c.Bool("shrink") || x.bug; x.bug && !c.IsSet("seeds") {
+		x.sweep.Seeds = bugSeeds
+	}
+	if x.bug && c.IsSet("case") {
+		return x, usage("--bug and --case do not go together: the case says what is run, and --env chooses the mistake")
+	}
 	for _, name := range []string{"faults", "for"} {
 		if c.IsSet(name) {
 			x.repeated += fmt.Sprintf(" --%s %s", name, c.String(name))
@@ -137,6 +150,14 @@ func simulateBundle(c *cli.Context, env *environment) error {
 	if list, err = x.choose(list); err != nil {
 		return err
 	}
+	if x.bug {
+		if list, vars, err = x.planted(list, vars); err != nil {
+			return err
+		}
+		if m, err = bundle.LoadWith(path, vars, scenario.NewStage(all.Kinds()...).Kinds()...); err != nil {
+			return wrongInput(err)
+		}
+	}
 	options.NoRecorder = true // the manifest's is for runs
 	p := newProgress(env.terminal)
 	if !c.Bool("json") {
@@ -170,6 +191,29 @@ func simulateBundle(c *cli.Context, env *environment) error {
 		return errSilent
 	}
 	return nil
+}
+
+// planted are the scenarios that name a deliberate mistake, and the variables that choose it.
+func (x *simulating) planted(list []*scenario.Scenario, vars bundle.Variables) ([]*scenario.Scenario, bundle.Variables, error) {
+	list = slices.DeleteFunc(list, func(s *scenario.Scenario) bool { return len(s.Bug()) == 0 })
+	if len(list) == 0 {
+		return nil, nil, usage("--bug: no scenario names a deliberate mistake; the key bug of simulation does")
+	}
+	chosen := list[0].Bug()
+	for _, s := range list[1:] {
+		if !maps.Equal(chosen, s.Bug()) {
+			return nil, nil, usage("--bug: %s and %s name different mistakes: choose one of them by --run", list[0].ID(), s.ID())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(chosen)) {
+		x.repeated += " --env " + quoted(name+"="+chosen[name])
+	}
+	return list, func(name string) (string, bool) {
+		if v, ok := chosen[name]; ok {
+			return v, true
+		}
+		return vars(name)
+	}, nil
 }
 
 // choose is what is simulated of the scenarios: those with invariants, or all if there are none.
@@ -224,7 +268,7 @@ func (x *simulating) scenario(ctx context.Context, opened *stages, s *scenario.S
 		command := fmt.Sprintf("wasmactors simulate %s --run %s --from %d --seeds 1%s", quoted(path), quoted("^"+regexp.QuoteMeta(s.ID())+"$"), o.Plan.Seed, x.repeated)
 		var shrunk *simulate.Shrunk
 		var file string
-		if x.shrink && o.Violation != nil && x.fixed == nil {
+		if x.shrink && x.fixed == nil {
 			p, err := players()
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -171,11 +172,14 @@ func (r *simulationReport) failure(s *scenario.Scenario, o *simulate.Outcome, sh
 	fmt.Fprintf(&b, "%s: %s, %v after the beginning\n", rule, what, at)
 	fmt.Fprintf(&b, "    host:    %s\n    options: %s\n    repeat:  %s\n", o.Plan.Host, planText(&o.Plan), command)
 	if shrunk != nil {
-		if shrunk.Drawn {
+		switch {
+		case o.Violation == nil:
+			fmt.Fprintf(&b, "    it was not shrunk: no rule is violated\n")
+		case shrunk.Drawn:
 			fmt.Fprintf(&b, "    it was not shrunk: with the same faults as data it does not fail\n")
-		} else {
+		default:
 			fmt.Fprintf(&b, "    shrunk in %d runs from %d faults and %d messages to %d and %d:\n", shrunk.Runs, len(o.Faults), o.Messages,
-				len(small.Plan.Faults), small.Messages-min(small.Messages, uint64(len(small.Plan.Skip))))
+				len(small.Plan.Faults), sentOf(small))
 			for _, f := range small.Plan.Faults {
 				fmt.Fprintf(&b, "        %s at %s, opportunity %d\n", f.Class, f.Place, f.N)
 			}
@@ -194,6 +198,12 @@ func (r *simulationReport) failure(s *scenario.Scenario, o *simulate.Outcome, sh
 		r.printf("    %s\n", l)
 	}
 	r.now.fails = append(r.now.fails, fmt.Sprintf("seed %d: %s", o.Plan.Seed, b.String()))
+}
+
+// sentOf is how many messages from outside a run has sent.
+func sentOf(o *simulate.Outcome) uint64 {
+	left, _ := slices.BinarySearch(o.Plan.Skip, o.Messages) // after its end there may be more
+	return o.Messages - uint64(left)
 }
 
 // stepCommand steps through a crash file, from the failure on.

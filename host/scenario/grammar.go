@@ -206,6 +206,7 @@ var settings = []field{
 		may("faults", text("the classes of faults that it withstands, such as all,-crash; default: all")),
 		may("spare", texts("classes of faults that do not apply to actors, by their paths, where * and ? are wild, and ** at the end is all below")),
 		may("lossy", list("actors whose messages may come twice and in another order, because they can deal with it", text("a path; * and ? are wild"))),
+		may("bug", texts("variables of the manifest that choose a deliberate mistake, which wasmactors simulate --bug looks for")),
 		may("settle", span("how long after the end of the faults every mailbox is empty and every ask has ended; default: 5m")),
 	)),
 }

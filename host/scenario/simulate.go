@@ -34,6 +34,7 @@ type simulation struct {
 	faults []simulate.Class // nil: all
 	spare  []spared
 	lossy  []string
+	bug    map[string]string
 	settle time.Duration
 }
 
@@ -98,6 +99,7 @@ func (c *checker) simulation(s *simulation, n *yaml.Node) {
 			s.lossy = append(s.lossy, pathOf(p.Value))
 		}
 	}
+	s.bug = with(s.bug, at(n, "bug"))
 	if x := at(n, "settle"); x != nil {
 		s.settle, _ = durationOf(x.Value)
 	}
@@ -121,6 +123,9 @@ func (s *Scenario) Faults(on []simulate.Class) []simulate.Class {
 	}
 	return slices.DeleteFunc(slices.Clone(on), func(c simulate.Class) bool { return !slices.Contains(s.simulation.faults, c) })
 }
+
+// Bug are the variables of the manifest that choose the deliberate mistake of the scenario; empty if it has none.
+func (s *Scenario) Bug() map[string]string { return s.simulation.bug }
 
 // Invariants are the names of the scenario's invariants.
 func (s *Scenario) Invariants() (names []string) {
@@ -366,7 +371,9 @@ func (st *Stage) Simulate(ctx context.Context, b *bundle.Bundle, s *Scenario, p 
 	by := &simulated{plan: p, scenario: s, box: o.BlackBox, judges: len(p.On()) == 0 && len(p.Skip) == 0}
 	w, err := st.begin(ctx, b, s, by)
 	if err == nil {
-		err = w.simulate(by, o)
+		if err = w.simulate(by, o); errors.Is(err, simulate.ErrViolated) { // the first violation ends the run
+			err = nil
+		}
 	}
 	if w != nil && !by.over {
 		by.sent = w.messages

@@ -212,6 +212,8 @@ func (w *world) turn() (more bool, err error) {
 	switch {
 	case by == nil:
 		return w.sys.Step(), nil
+	case by.run.Err() != nil:
+		return false, by.run.Err()
 	case by.disk == nil:
 		return by.run.Step(), nil
 	case by.disk.Turn():

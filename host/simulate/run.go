@@ -136,8 +136,9 @@ func (r *Run) violate(rule, format string, args ...any) {
 	if r.found != nil {
 		return
 	}
-	r.found = &Violation{Rule: rule, What: printable.Clip(fmt.Sprintf(format, args...), 1024), At: r.Since()}
-	r.note("VIOLATED %s: %s", rule, r.found.What)
+	found := &Violation{Rule: rule, What: printable.Clip(fmt.Sprintf(format, args...), 1024), At: r.Since()}
+	r.note("VIOLATED %s: %s", rule, found.What)
+	r.found = found
 }
 
 // Violation is the first violation, nil if there is none.
@@ -155,6 +156,9 @@ func (r *Run) Note(format string, args ...any) {
 }
 
 func (r *Run) note(format string, args ...any) {
+	if r.found != nil { // what comes after a violation only hides what has led to it
+		return
+	}
 	if len(r.lines) == 2*mostLines {
 		r.lines = append(r.lines[:0], r.lines[mostLines:]...)
 	}

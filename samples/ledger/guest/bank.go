@@ -11,7 +11,7 @@ import (
 type bank struct {
 	hasty    bool // see hasty.go
 	checked  bool // the same
-	moving   transfer
+	moving   map[[2]string][]int64
 	names    []string
 	accounts map[string]actor.Ref
 }
@@ -20,6 +20,7 @@ type bank struct {
 // that each begins with.
 func (b *bank) Started(ctx *actor.Context) error {
 	b.accounts = map[string]actor.Ref{}
+	b.moving = map[[2]string][]int64{}
 	r := ctx.Args()
 	for n := r.Map(); n > 0 && r.Err() == nil; n-- {
 		name, balance := r.Text(), r.Int()
