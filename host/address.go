@@ -20,8 +20,8 @@ type Address struct {
 // a keeper that could start it.
 func (s *System) AddressOf(path string) (Address, error) {
 	p, ok := s.parsePath(path)
-	if n := len(p.elements); ok && p.uid == 0 && n > 0 && p.elements[n-1] != "" {
-		if a, name := s.findDoor(p.elements); a != nil {
+	if n := len(p.Elements); ok && p.UID == 0 && n > 0 && p.Elements[n-1] != "" {
+		if a, name := s.findDoor(p.Elements); a != nil {
 			if name != "" && !abi.ValidName([]byte(name)) {
 				return Address{}, fmt.Errorf("%w: %s: no actor can have the name %q: names are 1 to %d of the bytes A-Z, a-z, 0-9, _, ., ~ and -", ErrUnknown, path, name, abi.MaxName)
 			}

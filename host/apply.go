@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/glob"
@@ -215,9 +216,9 @@ func (g *guest) target(scr *scratch, cmd *abi.Command, allowed []glob.Path, curr
 	if !ok {
 		return 0, false
 	}
-	t := a.sys.find(at.elements)
-	if t == nil || at.uid != 0 && t.uid != at.uid {
-		g.refused(scr, DeadUnknown, at.uid, at.absolute(string(cmd.ToPath)), cmd, nil)
+	t := a.sys.nodes.Find(at.Elements)
+	if t == nil || at.UID != 0 && t.uid != at.UID {
+		g.refused(scr, DeadUnknown, at.UID, at.Absolute(string(cmd.ToPath)), cmd, nil)
 		return 0, false
 	}
 	return t.uid, true
@@ -234,13 +235,13 @@ func (g *guest) address(scr *scratch, cmd *abi.Command, current *mailbox.Envelop
 		return 0, "", false
 	}
 	var t *actor
-	if at.uid == 0 {
-		t, name = g.actor.sys.findDoor(at.elements)
-	} else if t = g.actor.sys.find(at.elements); t != nil && t.uid != at.uid {
+	if at.UID == 0 {
+		t, name = g.actor.sys.findDoor(at.Elements)
+	} else if t = g.actor.sys.nodes.Find(at.Elements); t != nil && t.uid != at.UID {
 		t = nil
 	}
 	if t == nil {
-		g.refused(scr, DeadUnknown, at.uid, at.absolute(string(cmd.ToPath)), cmd, current)
+		g.refused(scr, DeadUnknown, at.UID, at.Absolute(string(cmd.ToPath)), cmd, current)
 		return 0, "", false
 	}
 	g.lastTo = t // found by its path: no guess
@@ -263,8 +264,8 @@ func (g *guest) place(scr *scratch, cmd *abi.Command, allowed []glob.Path, curre
 	switch {
 	case !ok:
 		g.refused(scr, DeadUnknown, 0, path, cmd, current)
-	case !at.child && !glob.MatchAnyPath(allowed, at.elements):
-		g.refused(scr, DeadDenied, 0, at.absolute(path), cmd, current)
+	case !at.Child && !glob.MatchAnyPath(allowed, at.Elements):
+		g.refused(scr, DeadDenied, 0, at.Absolute(path), cmd, current)
 		ok = false
 	}
 	return at, ok
@@ -306,7 +307,7 @@ func (g *guest) ask(scr *scratch, cmd *abi.Command) {
 	if err != nil {
 		path := string(cmd.ToPath)
 		if at, ok := a.parsePath(path); ok {
-			path = at.absolute(path)
+			path = at.Absolute(path)
 		}
 		g.overLimit(errs.KeyOf(err, "limits.asks"), cmd.ToRef, path, mailbox.Envelope{Payload: cmd.Payload, Headers: cmd.Headers})
 		e := hostReply(scr, 0, 0, "ask refused: the correlation is in use or too many asks are pending")
@@ -405,16 +406,16 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, current *mailbox.Envelope,
 		g.refused(scr, DeadUnknown, 0, path, cmd, current)
 		return
 	}
-	path = at.absolute(path)
-	if !at.child && len(a.caps.send) == 0 {
+	path = at.Absolute(path)
+	if !at.Child && len(a.caps.send) == 0 {
 		g.refused(scr, DeadDenied, 0, path, cmd, current)
 		return
 	}
-	found, _ := a.reachable(at, g.walks(scr))
+	found, _ := a.sys.nodes.Reachable(at, a.caps.send, g.walks(scr))
 	for _, t := range found {
 		one := *cmd
 		to, name := t, ""
-		if at.uid == 0 {
+		if at.UID == 0 {
 			to, name = t.door()
 		}
 		one.ToPath, one.ToRef = nil, to.uid
@@ -424,7 +425,7 @@ func (g *guest) toAll(scr *scratch, cmd *abi.Command, current *mailbox.Envelope,
 	}
 	switch {
 	case len(found) > 0:
-	case at.child || len(overlapping(a.caps.send, at.elements)) > 0:
+	case at.Child || len(paths.Overlapping(a.caps.send, at.Elements)) > 0:
 		g.refused(scr, DeadUnknown, 0, path, cmd, current)
 	default:
 		g.refused(scr, DeadDenied, 0, path, cmd, current)
@@ -513,7 +514,7 @@ func (g *guest) identify(scr *scratch, cmd *abi.Command, ask *asks.Ask) {
 	}
 	at, ok := g.place(scr, &one, g.actor.caps.send, nil)
 	if ok {
-		if t := g.actor.sys.find(at.elements); t != nil && (at.uid == 0 || t.uid == at.uid) {
+		if t := g.actor.sys.nodes.Find(at.Elements); t != nil && (at.UID == 0 || t.uid == at.UID) {
 			e := newIdentify(g.actor.uid, cmd.Correlation, "")
 			e.SetHeaders(ask.Trace)
 			_ = g.actor.sys.deliverTo(scr, t, e) // refused, it is answered, too
@@ -530,12 +531,12 @@ func (g *guest) identifyMany(scr *scratch, cmd *abi.Command) {
 	switch {
 	case !ok:
 		g.refused(scr, DeadUnknown, 0, path, cmd, nil)
-	case !at.child && len(a.caps.send) == 0:
-		g.refused(scr, DeadDenied, 0, at.absolute(path), cmd, nil)
+	case !at.Child && len(a.caps.send) == 0:
+		g.refused(scr, DeadDenied, 0, at.Absolute(path), cmd, nil)
 	}
 	var found []*actor
 	if ok {
-		found, _ = a.reachable(at, g.walks(scr))
+		found, _ = a.sys.nodes.Reachable(at, a.caps.send, g.walks(scr))
 	}
 	e := scr.newEnvelope()
 	e.Kind, e.Flags, e.Correlation = abi.KindReply, mark.Ours, cmd.Correlation
@@ -558,11 +559,11 @@ func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
 	path, future := strings.CutPrefix(string(cmd.ToPath), futureSign)
 	p, ok := a.parsePath(path)
 	switch {
-	case !ok || p.uid != 0 && future:
+	case !ok || p.UID != 0 && future:
 		g.refused(scr, DeadUnknown, 0, path, cmd, nil)
 		return
-	case !p.child && len(a.caps.send) == 0:
-		g.refused(scr, DeadDenied, 0, p.absolute(path), cmd, nil)
+	case !p.Child && len(a.caps.send) == 0:
+		g.refused(scr, DeadDenied, 0, p.Absolute(path), cmd, nil)
 		return
 	case cmd.Op == abi.OpUnwatch:
 		a.unwatchPath(scr, p, path)
@@ -574,8 +575,8 @@ func (g *guest) watchMany(scr *scratch, cmd *abi.Command) {
 	}
 	switch _, err := a.watchPath(scr, p, path, scope); {
 	case errors.Is(err, ErrLimit):
-		g.overLimit(errs.KeyOf(err, "limits.watches"), 0, p.absolute(path), mailbox.Envelope{Flags: mark.Control})
+		g.overLimit(errs.KeyOf(err, "limits.watches"), 0, p.Absolute(path), mailbox.Envelope{Flags: mark.Control})
 	case err != nil:
-		g.refused(scr, DeadUnknown, 0, p.absolute(path), cmd, nil)
+		g.refused(scr, DeadUnknown, 0, p.Absolute(path), cmd, nil)
 	}
 }

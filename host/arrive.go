@@ -100,7 +100,7 @@ func (p port) byPath(root abi.Ref, e *mailbox.Envelope) {
 			to, below = []*actor{a}, name
 		}
 	} else {
-		to = s.match(elements)
+		to = s.nodes.Match(elements)
 	}
 	if len(to) == 0 {
 		s.refuse(nil, DeadUnknown, ErrUnknown, root, "/"+strings.Join(elements, "/"), e)

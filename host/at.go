@@ -64,7 +64,7 @@ func (s Selection) Identify(correlation uint64, timeout time.Duration) error {
 // there are more than may be watched, of which some are watched then.
 func (s Selection) Watch(scope Scope) (n int, err error) {
 	p, ok := s.ctx.actor.parsePath(s.path)
-	if !ok || p.uid != 0 && scope != Present {
+	if !ok || p.UID != 0 && scope != Present {
 		return 0, notAPath(s.path)
 	}
 	return s.ctx.actor.watchPath(s.ctx.scr, p, s.path, scope)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/race"
@@ -132,11 +133,11 @@ func TestStartsPayForLookouts(t *testing.T) {
 	for _, c := range []struct {
 		behind int
 		own    bool
-	}{{mostBehindStar - 1, true}, {mostBehindStar - 1, false}, {abi.MaxName / 2, true}} {
+	}{{lookouts.MostBehindStar - 1, true}, {lookouts.MostBehindStar - 1, false}, {abi.MaxName / 2, true}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			l := newStage(t, nil)
 			kids := []Child{{"guest", puppet(t)}}
-			for i := range mostLookoutsOfTree / mostLookouts {
+			for i := range lookouts.MostOfTree / lookouts.Most {
 				kids = append(kids, Child{fmt.Sprint("watcher", i), puppet(t)})
 			}
 			top := Func(func(*Context, Message) error { return nil })
@@ -160,20 +161,20 @@ func TestStartsPayForLookouts(t *testing.T) {
 			before, usual := spawn(0, name)
 			for _, k := range kids[1:] {
 				var orders [][]byte
-				for j := range mostLookouts {
+				for j := range lookouts.Most {
 					orders = append(orders, abi.AppendWatch(nil, 0, fmt.Sprint("+/user/top/guest/*", strings.Repeat("a", c.behind-1), j)))
 				}
 				l.say(lookup(t, l.System, "/user/"+where+"/"+k.Name), script(now(orders...)))
 			}
-			n := l.lookouts.n.Load()
+			n := l.lookouts.Len()
 			after, took := spawn(1, "b"+name[:abi.MaxName-1])
 			t.Logf("%d patterns: %d units, %v; before %d, %v", n, after, took, before, usual)
 			switch {
-			case c.behind > mostBehindStar && n != 0:
+			case c.behind > lookouts.MostBehindStar && n != 0:
 				t.Error("they are not refused")
-			case c.behind <= mostBehindStar && n != mostLookoutsOfTree:
-				t.Errorf("%d patterns, there are to be %d", n, mostLookoutsOfTree)
-			case c.behind <= mostBehindStar && c.own && after < before+uint64(n)*uint64(len(name)*c.behind):
+			case c.behind <= lookouts.MostBehindStar && n != lookouts.MostOfTree:
+				t.Errorf("%d patterns, there are to be %d", n, lookouts.MostOfTree)
+			case c.behind <= lookouts.MostBehindStar && c.own && after < before+uint64(n)*uint64(len(name)*c.behind):
 				t.Error("they are not paid for")
 			case !c.own && after != before:
 				t.Errorf("what others look out for costs %d units", int64(after-before))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -35,7 +36,7 @@ func (g *guest) charge(x *sandbox.Instance, cmds []abi.Command, current *mailbox
 		var f *abi.Failure
 		switch {
 		case cmd.Op == abi.OpSpawn:
-			own, others := g.actor.sys.lookouts.cost(g.actor, string(cmd.Name))
+			own, others := g.actor.sys.lookouts.Cost(g.actor.tree, g.actor.elements, string(cmd.Name))
 			if units := own + costOption*uint64(len(cmd.Options)); units != 0 {
 				f = x.Charge(units)
 			}
@@ -89,10 +90,10 @@ const (
 func (g *guest) chargeSearch(x *sandbox.Instance, path string) (found []*actor, f *abi.Failure) {
 	a := g.actor
 	at, ok := a.parsePath(path)
-	if !ok || !at.child && len(a.caps.send) == 0 {
+	if !ok || !at.Child && len(a.caps.send) == 0 {
 		return nil, nil
 	}
-	if !at.child && passes(at.elements, a.caps.send) {
+	if !at.Child && paths.Passes(at.Elements, a.caps.send) {
 		units := uint64(costSearch)
 		if g.searches++; g.searches > fewSearches {
 			units = costFurther
@@ -101,11 +102,11 @@ func (g *guest) chargeSearch(x *sandbox.Instance, path string) (found []*actor, 
 			return nil, f
 		}
 	}
-	return a.reachable(at, toll{
-		visit: func(visits int, pattern string) *abi.Failure {
+	return a.sys.nodes.Reachable(at, a.caps.send, paths.Toll{
+		Visit: func(visits int, pattern string) *abi.Failure {
 			return x.Charge(uint64(visits) * 2 * costVisit(pattern))
 		},
-		pass: func(visits int) *abi.Failure { return x.Pass(uint64(visits) * sandbox.CostNode) },
+		Pass: func(visits int) *abi.Failure { return x.Pass(uint64(visits) * sandbox.CostNode) },
 	})
 }
 
@@ -127,8 +128,8 @@ func (g *guest) chargePattern(x *sandbox.Instance, path string, each uint64) (n 
 }
 
 // walks lets others run during the search of a command that is carried out.
-func (g *guest) walks(scr *scratch) toll {
-	return toll{pass: func(visits int) *abi.Failure {
+func (g *guest) walks(scr *scratch) paths.Toll {
+	return paths.Toll{Pass: func(visits int) *abi.Failure {
 		g.carry(scr, visits*walkedBytes)
 		return nil
 	}}

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -590,7 +591,7 @@ func (p *repeats) propsOf(parent *actor, name string, x *actorState) (*Props, er
 func restoreActor(scr *scratch, a *actor, x *actorState) error {
 	g, w := a.behaviour.(*guest), x.Whole
 	limits := &a.props.limits
-	if len(x.Timers) > limits.Timers || len(x.Asks) > limits.Asks || len(x.Watches) > limits.Watches || len(x.Stash) > limits.Stash || len(x.Lookouts) > mostLookouts {
+	if len(x.Timers) > limits.Timers || len(x.Asks) > limits.Asks || len(x.Watches) > limits.Watches || len(x.Stash) > limits.Stash || len(x.Lookouts) > lookouts.Most {
 		return fmt.Errorf("%w: more timers, asks, watches or stashed messages than its limits allow now", errState)
 	}
 	a.life.Restore(w.Life, w.Suspended)

@@ -186,7 +186,7 @@ func rowB26_WatchingByPatterns(t *testing.T) {
 			l.wants()
 			l.Stop(w)
 			l.run()
-			if n := l.lookouts.n.Load(); n != 0 {
+			if n := l.lookouts.Len(); n != 0 {
 				t.Errorf("%d patterns are left", n)
 			}
 		})

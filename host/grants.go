@@ -73,7 +73,7 @@ func (a *actor) services() (out []abi.Service) {
 }
 
 // service is the living actor of a name below /system.
-func (s *System) service(name string) *actor { return s.find([]string{"system", name}) }
+func (s *System) service(name string) *actor { return s.nodes.Find([]string{"system", name}) }
 
 // attachedOf is the attachment of the messages of an actor.
 func attachedOf(p *Props) *mailbox.Attached {

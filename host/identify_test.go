@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/ref"
 )
 
@@ -180,26 +181,26 @@ func TestReachableIsWhatIsAllowed(t *testing.T) {
 	for _, name := range []string{"a", "ab", "b"} {
 		l.spawn(name, Native(func() Actor { return grower(2) }))
 	}
-	if n := len(l.match([]string{"user", "*", "*", "*"})); n != 27 {
+	if n := len(l.nodes.Match([]string{"user", "*", "*", "*"})); n != 27 {
 		t.Fatal(n)
 	}
-	paths := []string{"/user/*", "/user/a*", "/user/?", "/user/*/*", "/user/a/*", "/user/*/a", "/user/a*/?b/*", "/*/a/b", "/user/*/*/ab", "/user/**", "/us*/b/*/a?"}
+	patterns := []string{"/user/*", "/user/a*", "/user/?", "/user/*/*", "/user/a/*", "/user/*/a", "/user/a*/?b/*", "/*/a/b", "/user/*/*/ab", "/user/**", "/us*/b/*/a?"}
 	caps := [][]string{{"/**"}, {"/user/**"}, {"/user/a"}, {"/user/a", "/user/b"}, {"/user/a*"}, {"/user/*/a"}, {"/user/a/**", "/user/a/b"}, {"/user/*/*/ab", "/user/ab/*/a"}, {"/user/a/b/ab", "/user/ab/b/ab", "/user/ab/c/d"}, {"/system/**"}, {"/user/b/**", "/user/?b"}}
 	for _, allowed := range caps {
 		a := l.table.Get(l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: allowed})).UID())
-		for _, path := range paths {
+		for _, path := range patterns {
 			p, ok := a.parsePath(path)
 			if !ok {
 				t.Fatal(path)
 			}
 			var want, got []string
-			for _, t := range l.match(p.elements) {
+			for _, t := range l.nodes.Match(p.Elements) {
 				if a.mayWatch(t.elements) {
 					want = append(want, t.path)
 				}
 			}
 			visits := 0
-			found, f := a.reachable(p, toll{visit: func(n int, _ string) *abi.Failure { visits += n; return nil }})
+			found, f := a.sys.nodes.Reachable(p, a.caps.send, paths.Toll{Visit: func(n int, _ string) *abi.Failure { visits += n; return nil }})
 			for _, t := range found {
 				got = append(got, t.path)
 			}
@@ -263,7 +264,7 @@ func TestAnswersOfIdentifyAreBounded(t *testing.T) {
 				t.Fatalf("%d: %v", i, one)
 			}
 		}
-		found := l.match([]string{"user", "*"})
+		found := l.nodes.Match([]string{"user", "*"})
 		if got := l.identities(found, 1<<30); len(got) != abi.MaxIdentities {
 			t.Errorf("%d are listed", len(got))
 		}

@@ -187,13 +187,13 @@ func (h Head) Below() string {
 // the name, whether that child is there or not.
 func (s *System) findDoor(elements []string) (a *actor, name string) {
 	if n := len(elements) - 1; n > 0 {
-		if p := s.find(elements[:n]); p == nil {
+		if p := s.nodes.Find(elements[:n]); p == nil {
 			return nil, ""
 		} else if p.props.keeps {
 			return p, elements[n]
 		}
 	}
-	return s.find(elements), ""
+	return s.nodes.Find(elements), ""
 }
 
 // door is findDoor for an actor that is there.

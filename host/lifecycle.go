@@ -427,7 +427,7 @@ func (a *actor) finishStop(scr *scratch) {
 		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
 	}
 	a.work.Watch.Clear()
-	a.sys.lookouts.drop(a, "")
+	a.sys.lookouts.Drop(a, "")
 	for i := range left {
 		a.tooLate(scr, &left[i])
 	}

@@ -2,13 +2,12 @@ package host
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/glob"
-	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // Watching by a pattern: actors that match now are watched as if by ref and, if that is wanted,
@@ -27,156 +26,28 @@ const (
 // futureSign begins the path of a guest's watch that is PresentAndFuture.
 const futureSign = "+"
 
-// Bounds of the patterns that wait for actors to be started: each start is compared with them.
-const (
-	mostLookouts       = 8   // of an actor
-	mostLookoutsOfTree = 64  // of an actor below /user and all below it
-	mostLookoutsOfAll  = 256 // of the system
-	mostBehindStar     = 16  // bytes after the first '*' of an element: a comparison takes their product with the length of the name
-)
+// lookout is the pattern of an actor's watch.
+type lookout = lookouts.Pattern[*actor]
 
-// Miss implements sysmail.Missing.
-func (x *lookout) Miss() { x.missed.Store(true) }
-
-// add enters a lookout; the error says which bound it would exceed.
-func (l *lookouts) add(x *lookout) error {
-	for _, e := range x.at {
-		if behindStar(e) > mostBehindStar {
-			return fmt.Errorf("%w: a pattern that also watches future actors may have at most %d bytes after the first * of an element", ErrLimit, mostBehindStar)
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	own, tree := 0, 0
-	for _, y := range l.list {
-		if y.watcher == x.watcher {
-			if own++; y.text == x.text {
-				return nil
-			}
-		}
-		if y.watcher.tree == x.watcher.tree {
-			tree++
-		}
-	}
-	if own >= mostLookouts || tree >= mostLookoutsOfTree || len(l.list) >= mostLookoutsOfAll {
-		return fmt.Errorf("%w: too many patterns that also watch future actors: an actor may have %d, its tree %d, the system %d", ErrLimit, mostLookouts, mostLookoutsOfTree, mostLookoutsOfAll)
-	}
-	l.list = append(l.list, x)
-	l.n.Store(int32(len(l.list)))
-	return nil
+func newLookout(a *actor, p place, text string) *lookout {
+	return &lookout{Watcher: a, Tree: a.tree, Text: text, At: p.Elements, Child: p.Child}
 }
-
-// drop removes the lookouts of an actor with a text, or all if the text is empty.
-func (l *lookouts) drop(a *actor, text string) {
-	if l.n.Load() == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = slices.DeleteFunc(l.list, func(x *lookout) bool { return x.watcher == a && (text == "" || x.text == text) })
-	l.n.Store(int32(len(l.list)))
-}
-
-// of returns the texts of an actor's lookouts, sorted.
-func (l *lookouts) of(a *actor) (texts []string) {
-	if l.n.Load() == 0 {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, x := range l.list {
-		if x.watcher == a {
-			texts = append(texts, x.text)
-		}
-	}
-	slices.Sort(texts)
-	return texts
-}
-
-// has reports whether a lookout is still there.
-func (l *lookouts) has(x *lookout) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Contains(l.list, x)
-}
-
-// born tells the actors that look out for a new actor. Any goroutine may call it.
-func (l *lookouts) born(scr *scratch, a *actor) {
-	l.mu.Lock()
-	var at []*lookout
-	for _, x := range l.list {
-		if x.watcher != a && glob.SelectPath(x.at).Match(a.elements) {
-			at = append(at, x)
-		}
-	}
-	l.mu.Unlock()
-	for _, x := range at {
-		x.watcher.post(scr, sysmail.Msg{Kind: sysmail.Born, Own: sysmail.Own{Born: &sysmail.Birth{To: x, Ref: a.uid, Path: a.path}}})
-	}
-}
-
-// behindStar is the length of what follows the first '*' of an element.
-func behindStar(element string) int {
-	_, rest, _ := strings.Cut(element, "*")
-	return len(rest)
-}
-
-// cost is what it takes to tell of an actor with a name that another one starts, in fuel: of that which actors of
-// its own tree look out for, and of the rest, of which it must not learn how much it is.
-func (l *lookouts) cost(parent *actor, name string) (own, others uint64) {
-	if l.n.Load() == 0 {
-		return 0, 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, x := range l.list {
-		if units := x.cost(parent.elements, name); x.watcher.tree == parent.tree {
-			own += units
-		} else {
-			others += units
-		}
-	}
-	return own, others
-}
-
-// cost is what comparing takes.
-func (x *lookout) cost(above []string, name string) (units uint64) {
-	units = sandbox.CostNode
-	if len(x.at) != len(above)+1 {
-		return units
-	}
-	for i, e := range x.at {
-		s := name
-		if i < len(above) {
-			s = above[i]
-		}
-		if glob.HasMeta(e) {
-			units += costCompared * uint64(len(s)*(1+behindStar(e)))
-		} else if e != s {
-			break
-		}
-	}
-	return units
-}
-
-// costCompared is what a byte of a name costs for each byte of a pattern that it is compared with.
-const costCompared = 4
 
 // sawBorn watches an actor that was started.
 func (a *actor) sawBorn(scr *scratch, b *sysmail.Birth) {
 	x := b.To.(*lookout)
-	if !a.sys.lookouts.has(x) {
+	if !a.sys.lookouts.Has(x) {
 		return
 	}
 	a.watchFound(scr, x, b.Ref, b.Path, a.sys.elementsOf(b.Path))
-	if x.missed.Swap(false) {
+	if x.Missed() {
 		a.lookAround(scr, x)
 	}
 }
 
 // lookAround watches all actors that a lookout would have been told of.
 func (a *actor) lookAround(scr *scratch, x *lookout) {
-	for _, t := range a.visible(scr, place{elements: x.at, child: x.child}) {
+	for _, t := range a.visible(scr, place{Elements: x.At, Child: x.Child}) {
 		if t != a {
 			a.watchFound(scr, x, t.uid, t.path, t.elements)
 		}
@@ -185,12 +56,12 @@ func (a *actor) lookAround(scr *scratch, x *lookout) {
 
 // watchFound watches an actor that a lookout was told of, if the watcher may.
 func (a *actor) watchFound(scr *scratch, x *lookout, uid abi.Ref, path string, elements []string) {
-	if !x.child && !a.mayWatch(elements) {
+	if !x.Child && !a.mayWatch(elements) {
 		return
 	}
-	if err := a.watchRef(scr, uid, path); err != nil && !x.told {
-		x.told = true
-		a.sys.logf(a, abi.LogWarn, "watching %s: there are more actors than may be watched (%v)", x.text, err)
+	if err := a.watchRef(scr, uid, path); err != nil && !x.Told {
+		x.Told = true
+		a.sys.logf(a, abi.LogWarn, "watching %s: there are more actors than may be watched (%v)", x.Text, err)
 	}
 }
 
@@ -198,7 +69,7 @@ func (a *actor) watchFound(scr *scratch, x *lookout, uid abi.Ref, path string, e
 // may watch all.
 func (a *actor) visible(scr *scratch, p place) []*actor {
 	if g, ok := a.behaviour.(*guest); ok {
-		found, _ := a.reachable(p, g.walks(scr))
+		found, _ := a.sys.nodes.Reachable(p, a.caps.send, g.walks(scr))
 		return found
 	}
 	found, _ := a.sys.selected(p, "")
@@ -220,8 +91,7 @@ func (s *System) elementsOf(path string) []string {
 
 func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n int, err error) {
 	if scope == PresentAndFuture { // before it is looked who is there, so that nobody is missed
-		x := &lookout{watcher: a, text: path, at: p.elements, child: p.child}
-		if err := a.sys.lookouts.add(x); err != nil {
+		if err := a.sys.lookouts.Add(newLookout(a, p, path)); err != nil {
 			return 0, err
 		}
 	}
@@ -243,8 +113,8 @@ func (a *actor) watchPath(scr *scratch, p place, path string, scope Scope) (n in
 }
 
 func (a *actor) unwatchPath(scr *scratch, p place, path string) {
-	a.sys.lookouts.drop(a, path)
-	pattern := glob.SelectPath(p.elements)
+	a.sys.lookouts.Drop(a, path)
+	pattern := glob.SelectPath(p.Elements)
 	for _, uid := range a.work.Watch.Watched() {
 		elements := []string(nil)
 		if path := a.work.Watch.Path(uid); path != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 )
 
@@ -28,9 +29,9 @@ func TestPatternsHaveBounds(t *testing.T) {
 		}
 		return nil
 	}))
-	l.say(w, mostLookouts+1)
+	l.say(w, lookouts.Most+1)
 	for i, err := range errs {
-		if errors.Is(err, ErrLimit) != (i == mostLookouts) {
+		if errors.Is(err, ErrLimit) != (i == lookouts.Most) {
 			t.Errorf("pattern %d: %v", i, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/paths"
 )
 
 // byPattern are commands that stand for all that a pattern names.
@@ -109,10 +110,10 @@ func TestSearchesPassACrowd(t *testing.T) {
 		a := l.table.Get(l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: []string{c.cap}})).UID())
 		p, _ := a.parsePath(c.path)
 		visits, passed := 0, 0
-		if _, f := a.reachable(p, toll{
-			visit: func(n int, _ string) *abi.Failure { visits += n; return nil },
-			pass: func(n int) *abi.Failure {
-				if passed += n; n > 2*mostPassed {
+		if _, f := a.sys.nodes.Reachable(p, a.caps.send, paths.Toll{
+			Visit: func(n int, _ string) *abi.Failure { visits += n; return nil },
+			Pass: func(n int) *abi.Failure {
+				if passed += n; n > 2*paths.MostPassed {
 					t.Errorf("%d are passed at once", n)
 				}
 				return nil
@@ -123,7 +124,7 @@ func TestSearchesPassACrowd(t *testing.T) {
 		if passed >= crowd != c.passed || visits >= crowd != c.all || !c.all && visits > 10 || !c.passed && passed > 10 {
 			t.Errorf("%s with %s: %d visits, %d passed", c.path, c.cap, visits, passed)
 		}
-		if passes(p.elements, a.caps.send) != c.passed {
+		if paths.Passes(p.Elements, a.caps.send) != c.passed {
 			t.Errorf("%s with %s may pass others: %v", c.path, c.cap, !c.passed)
 		}
 	}

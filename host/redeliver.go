@@ -64,7 +64,7 @@ func (s *System) receiverNow(l *DeadLetter) (to *actor, name string) {
 	if !ok {
 		return nil, ""
 	}
-	if to, name = s.findDoor(at.elements); name != "" && !abi.ValidName([]byte(name)) {
+	if to, name = s.findDoor(at.Elements); name != "" && !abi.ValidName([]byte(name)) {
 		return nil, ""
 	}
 	return to, name

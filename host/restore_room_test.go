@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -57,7 +58,7 @@ func TestRestoreBeyondALimitIsNoLackOfRoom(t *testing.T) {
 	engine := newEngine(t)
 	p, secret := savedPuppet(t, load(t, engine, "testdata/puppet.wasm"))
 	s := must(decodeState(*p.state))(t)
-	s.Lookouts = []string{"/user/*" + strings.Repeat("a", mostBehindStar+1)}
+	s.Lookouts = []string{"/user/*" + strings.Repeat("a", lookouts.MostBehindStar+1)}
 	changed := must(stateEncoder.Marshal(s))(t)
 	p.state = &changed
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), func(c Config) Config { return c.WithSecret(secret) })

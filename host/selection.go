@@ -9,153 +9,47 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
-// A path names the actor that is there when a message is sent, not an incarnation. An element
-// may be a pattern: '*' stands for any run of characters, '?' for one.
-
 // place is a path that was parsed.
-type place struct {
-	elements []string // behind the system's name
-	uid      abi.Ref  // 0: any incarnation
-	child    bool     // it was written as "./name", a child of the writer
+type place = paths.Place
+
+// nodes is what a search sees of actors.
+var nodes = paths.Nodes[*actor]{
+	UID:      func(a *actor) abi.Ref { return a.uid },
+	Name:     (*actor).Name,
+	Elements: func(a *actor) []string { return a.elements },
+	Child:    (*actor).child,
+	Children: (*actor).kids,
+	Count:    func(a *actor) int { return a.super.Family.Len() },
 }
 
 // parsePath reads a path as an actor writes it: "./a" below it, "../a" beside it, "/a"
 // from the root, or the text of a ref.
 func (a *actor) parsePath(path string) (place, bool) {
-	if elements, child, ok := relative(a.elements, path); ok {
-		return place{elements: elements, child: child}, true
+	if p, ok := paths.Relative(a.elements, path); ok {
+		return p, true
 	}
 	return a.sys.parsePath(path)
-}
-
-// absolute is a path that was written, from the root: a dead letter is read, and delivered again, by
-// actors for which a relative one would lead elsewhere or nowhere. What would be read as something else
-// then, since there is a '#' in a name, stays as it is: no actor can have it.
-func (p place) absolute(written string) string {
-	if len(p.elements) == 0 || !strings.HasPrefix(written, ".") || strings.Contains(written, "#") {
-		return written
-	}
-	return "/" + strings.Join(p.elements, "/")
 }
 
 // parsePath reads a path from the root, or the text of a ref.
 func (s *System) parsePath(path string) (place, bool) {
 	elements, uid, ok := ref.Split(s.root[len(ref.Scheme):], path)
-	return place{elements: elements, uid: uid}, ok
-}
-
-// relative resolves "./a" and "../a"; child reports the former, which needs no
-// capability.
-func relative(self []string, path string) (elements []string, child, ok bool) {
-	switch {
-	case strings.HasPrefix(path, "./"):
-		elements, child = append(append([]string(nil), self...), strings.Split(path[2:], "/")...), true
-	case strings.HasPrefix(path, "../"):
-		base := self
-		for strings.HasPrefix(path, "../") {
-			if len(base) == 0 {
-				return nil, false, false
-			}
-			base, path = base[:len(base)-1], path[3:]
-		}
-		elements = append(append([]string(nil), base...), strings.Split(path, "/")...)
-	default:
-		return nil, false, false
-	}
-	for _, e := range elements {
-		if e == ".." || e == "." || e == "" {
-			return nil, false, false
-		}
-	}
-	return elements, child, true
-}
-
-// find walks the tree.
-func (s *System) find(elements []string) *actor {
-	if len(elements) == 0 {
-		return nil
-	}
-	var a *actor
-	switch elements[0] {
-	case "user":
-		a = s.user
-	case "system":
-		a = s.services
-	}
-	for _, e := range elements[1:] {
-		if a == nil {
-			return nil
-		}
-		a = a.child(e)
-	}
-	return a
-}
-
-// match returns every actor that a path with patterns names, in the order of their start.
-func (s *System) match(elements []string) []*actor {
-	found, _ := s.search(elements, nil)
-	return found
-}
-
-// search is match. pay, which may be nil, is told before actors are visited how many there
-// are and which pattern they are compared with; a failure of it ends the search.
-func (s *System) search(elements []string, pay func(visits int, pattern string) *abi.Failure) ([]*actor, *abi.Failure) {
-	if len(elements) == 0 {
-		return nil, nil
-	}
-	var at []*actor
-	for _, g := range []*actor{s.user, s.services} {
-		if glob.Match(elements[0], g.elements[0]) {
-			at = append(at, g)
-		}
-	}
-	for _, e := range elements[1:] {
-		var next []*actor
-		meta := glob.HasMeta(e)
-		for _, a := range at {
-			visits := 1
-			if meta {
-				visits += a.super.Family.Len()
-			}
-			if pay != nil {
-				if f := pay(visits, e); f != nil {
-					return nil, f
-				}
-			}
-			if !meta {
-				if k := a.child(e); k != nil {
-					next = append(next, k)
-				}
-				continue
-			}
-			for _, k := range a.kids() {
-				if glob.Match(e, k.Name()) {
-					next = append(next, k)
-				}
-			}
-		}
-		at = next
-	}
-	return at, nil
+	return place{Elements: elements, UID: uid}, ok
 }
 
 // selected returns every actor that a place names.
 func (s *System) selected(p place, path string) (at []*actor, err error) {
-	for _, a := range s.match(p.elements) {
-		if p.uid == 0 || a.uid == p.uid {
-			at = append(at, a)
-		}
+	if at = s.nodes.Selected(p); len(at) == 0 {
+		err = fmt.Errorf("%w: %s", ErrUnknown, path)
 	}
-	if len(at) == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrUnknown, path)
-	}
-	return at, nil
+	return at, err
 }
 
 // Lookup finds an actor by its path, such as /user/a/b, or by the text of its
@@ -165,8 +59,8 @@ func (s *System) Lookup(path string) (Ref, error) {
 	if !ok {
 		return Ref{}, notAPath(path)
 	}
-	a := s.find(p.elements)
-	if a == nil || p.uid != 0 && a.uid != p.uid {
+	a := s.nodes.Find(p.Elements)
+	if a == nil || p.UID != 0 && a.uid != p.UID {
 		return Ref{}, fmt.Errorf("%w: %s", ErrUnknown, path)
 	}
 	return a.ref(), nil
@@ -207,20 +101,20 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	}
 	var at []*actor
 	if err = notAPath(path); ok {
-		if at, err = s.selected(p, path); err != nil && p.uid == 0 && !glob.HasMeta(path) {
-			if a, name := s.findDoor(p.elements); a != nil {
+		if at, err = s.selected(p, path); err != nil && p.UID == 0 && !glob.HasMeta(path) {
+			if a, name := s.findDoor(p.Elements); a != nil {
 				e.Attached = message.Below(e.Attached, name)
 				at, err = []*actor{a}, nil
 			}
 		}
 	}
 	if err != nil {
-		s.deadLetter(DeadUnknown, 0, p.absolute(path), e)
+		s.deadLetter(DeadUnknown, 0, p.Absolute(path), e)
 		return err
 	}
 	for _, x := range at {
 		one, a := message.CloneEnvelope(e), x
-		if p.uid == 0 {
+		if p.UID == 0 {
 			var name string
 			if a, name = x.door(); name != "" {
 				one.Attached = message.Below(one.Attached, name)

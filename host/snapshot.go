@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
@@ -175,7 +176,7 @@ func (g *guest) saveTo(s *actorState) (err error) {
 	for _, ref := range a.work.Watch.Watched() {
 		s.Watches = append(s.Watches, watchState{Ref: ref, Path: a.work.Watch.Path(ref)})
 	}
-	s.Lookouts = a.sys.lookouts.of(a)
+	s.Lookouts = a.sys.lookouts.Of(a)
 	a.work.Stash.Each(func(e *mailbox.Envelope) { s.Stash = append(s.Stash, mailOf(e)) })
 	s.Children = childrenOf(a, func(*actor) bool { return true })
 	return nil
@@ -343,11 +344,11 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	if s.Ref != a.uid || s.Type != a.props.typ {
 		return fmt.Errorf("%w: it is of %s %d", errState, s.Type, s.Ref)
 	}
-	if len(s.Timers) > a.props.limits.Timers || len(s.Asks) > a.props.limits.Asks || len(s.Watches) > a.props.limits.Watches || len(s.Stash) > a.props.limits.Stash || len(s.Lookouts) > mostLookouts {
+	if len(s.Timers) > a.props.limits.Timers || len(s.Asks) > a.props.limits.Asks || len(s.Watches) > a.props.limits.Watches || len(s.Stash) > a.props.limits.Stash || len(s.Lookouts) > lookouts.Most {
 		return fmt.Errorf("%w: more timers, asks, watches or stashed messages than its limits allow", errState)
 	}
 	for _, text := range s.Lookouts {
-		if p, ok := a.parsePath(text); !ok || p.uid != 0 {
+		if p, ok := a.parsePath(text); !ok || p.UID != 0 {
 			return fmt.Errorf("%w: it watches the pattern %q, which is not a path", errState, text)
 		}
 	}
@@ -406,9 +407,9 @@ func (a *actor) restoreHeld(scr *scratch, s *actorState) error {
 // restoreLookout enters a lookout, with nobody found yet.
 func (a *actor) restoreLookout(text string) (*lookout, error) {
 	p, ok := a.parsePath(text)
-	if !ok || p.uid != 0 {
+	if !ok || p.UID != 0 {
 		return nil, fmt.Errorf("%w: it watches the pattern %q, which is not a path", errState, text)
 	}
-	x := &lookout{watcher: a, text: text, at: p.elements, child: p.child}
-	return x, a.sys.lookouts.add(x)
+	x := newLookout(a, p, text)
+	return x, a.sys.lookouts.Add(x)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -115,7 +116,7 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 	m.wants("message ended", "message ended", "message ended") // a1, a2, a3
 	m.Stop(back)
 	m.run()
-	if n := m.lookouts.n.Load(); n != 0 {
+	if n := m.lookouts.Len(); n != 0 {
 		t.Errorf("%d patterns are left", n)
 	}
 
@@ -124,11 +125,11 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 		"empty": func(s *actorState) { s.Lookouts = []string{""} }, "long": func(s *actorState) { s.Lookouts = []string{strings.Repeat("a", abi.MaxPath+1)} },
 		"no path": func(s *actorState) { s.Lookouts = []string{"a*"} }, "of an incarnation": func(s *actorState) { s.Lookouts = []string{"/user/a*#7"} },
 		"too many": func(s *actorState) {
-			for i := range mostLookouts + 1 {
+			for i := range lookouts.Most + 1 {
 				s.Lookouts = append(s.Lookouts, fmt.Sprintf("/user/x%d*", i))
 			}
 		},
-		"costly": func(s *actorState) { s.Lookouts = []string{"/user/*" + strings.Repeat("a", mostBehindStar+1)} },
+		"costly": func(s *actorState) { s.Lookouts = []string{"/user/*" + strings.Repeat("a", lookouts.MostBehindStar+1)} },
 	} {
 		s := must(decodeState(saved))(t)
 		s.Lookouts = nil
@@ -141,7 +142,7 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 		}
 		n.raw()
 		n.spawn("rich", p)
-		if len(n.raw(EventFailed)) != 1 || n.lookouts.n.Load() != 0 {
+		if len(n.raw(EventFailed)) != 1 || n.lookouts.Len() != 0 {
 			t.Errorf("%s: it is accepted, or something of it is left", what)
 		}
 	}
@@ -172,7 +173,7 @@ func TestStatesGoThroughBytes(t *testing.T) {
 		for _, w := range refs("watches") {
 			s.Watches = append(s.Watches, watchState{Ref: w, Path: text.Draw(t, "path")})
 		}
-		s.Lookouts = append(s.Lookouts, rapid.SliceOfNDistinct(text, 0, mostLookouts, rapid.ID).Draw(t, "lookouts")...)
+		s.Lookouts = append(s.Lookouts, rapid.SliceOfNDistinct(text, 0, lookouts.Most, rapid.ID).Draw(t, "lookouts")...)
 		slices.Sort(s.Lookouts)
 		for range rapid.IntRange(0, 3).Draw(t, "stash") {
 			s.Stash = append(s.Stash, mailState{Kind: abi.KindMessage, Flags: mark.NoInfluence, Sender: ref.Draw(t, "sender"), SenderPath: text.Draw(t, "path"), Headers: bytesOf.Draw(t, "headers"), Payload: bytesOf.Draw(t, "payload")})

@@ -176,8 +176,10 @@ func (a *actor) dropAsk(scr *scratch, correlation uint64) {
 // launch starts a child that was enrolled.
 func (a *actor) launch(scr *scratch, child *actor) {
 	noteLife(child, record.Began)
-	if a.sys.lookouts.n.Load() != 0 {
-		a.sys.lookouts.born(scr, child)
+	if !a.sys.lookouts.None() {
+		for _, x := range a.sys.lookouts.Born(child, child.elements) {
+			x.Watcher.post(scr, sysmail.Msg{Kind: sysmail.Born, Own: sysmail.Own{Born: &sysmail.Birth{To: x, Ref: child.uid, Path: child.path}}})
+		}
 	}
 	child.post(scr, sysmail.Msg{Kind: sysmail.Start})
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
 	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
@@ -46,12 +48,13 @@ type System struct {
 	turnTimes    look.TurnTimesOf
 	disp         *dispatch.Dispatcher
 	table        directory.Table[actor] // looked into by deliver, signal and here only
+	nodes        paths.Tree[*actor]
 	outside      outsiders
 	carrier      atomic.Pointer[network.Carrier] // nil: no other node can be reached
 	ends         ends
 	recent       stray.Recents
 	strangers    stray.Guesses // of actors without a name of their own
-	lookouts     lookouts
+	lookouts     lookouts.Table[*actor]
 	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
 	bus          look.Bus
 	dead         look.Letters
@@ -93,24 +96,6 @@ type endLetters uint8
 type taps struct {
 	mu sync.Mutex
 	n  int
-}
-
-// lookouts are the lookouts of a system.
-type lookouts struct {
-	n    atomic.Int32
-	mu   sync.Mutex
-	list []*lookout
-}
-
-// lookout is the pattern of a watch that also covers actors that are started later.
-type lookout struct {
-	watcher *actor
-	text    string
-	at      []string // the elements of the pattern
-	child   bool     // it was written as "./name"
-
-	missed atomic.Bool // some starts were not told one by one
-	told   bool        // it was told that there are more than may be watched; only in the watcher's run
 }
 
 // durability is what a system with a store has besides its recorder.

@@ -83,6 +83,7 @@ func New(cfg Config) (*System, error) {
 		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers, MaxDetached: cfg.longTurns})
 		s.openPools()
 	}
+	s.nodes.Of = nodes
 	var err error
 	if s.user, err = s.guardian("user", 0, cfg.guardian); err != nil {
 		return nil, err
@@ -118,6 +119,7 @@ func (s *System) guardian(name string, k uint64, strategy supervision.Strategy) 
 		return nil, err
 	}
 	s.table.Put(a.uid, a)
+	s.nodes.Roots = append(s.nodes.Roots, a)
 	a.post(nil, sysmail.Msg{Kind: sysmail.Start})
 	return a, nil
 }

@@ -1,4 +1,4 @@
-package host
+package paths
 
 import (
 	"slices"
@@ -11,92 +11,96 @@ import (
 // reveal any other, neither what the guest is told nor what it pays. So what a search costs in
 // fuel depends on the pattern, the capabilities, and the actors that these reach. Where a capability
 // names an element the search looks only there; where it has a pattern the search passes actors
-// that it must not reveal, and the cost of that is a fixed price and the guest's time, see passes.
+// that it must not reveal, and the cost of that is a fixed price and the guest's time, see [Passes].
 
-// toll is how a search charges whoever pays for it. Each of the two may be nil, and ends the search with a
+// Toll is how a search charges whoever pays for it. Each of the two may be nil, and ends the search with a
 // failure.
-type toll struct {
-	// visit is told, before actors are visited, how many they are and which pattern they are compared with.
-	visit func(visits int, pattern string) *abi.Failure
-	// pass is told how many actors were passed that the searcher must not know of.
-	pass func(visits int) *abi.Failure
+type Toll struct {
+	// Visit is told, before actors are visited, how many they are and which pattern they are compared with.
+	Visit func(visits int, pattern string) *abi.Failure
+	// Pass is told how many actors were passed that the searcher must not know of.
+	Pass func(visits int) *abi.Failure
 }
 
-func (t toll) visited(n int, pattern string) *abi.Failure {
-	if t.visit == nil || n == 0 {
+func (t Toll) visited(n int, pattern string) *abi.Failure {
+	if t.Visit == nil || n == 0 {
 		return nil
 	}
-	return t.visit(n, pattern)
+	return t.Visit(n, pattern)
 }
 
-func (t toll) passed(n int) *abi.Failure {
-	if t.pass == nil || n == 0 {
+func (t Toll) passed(n int) *abi.Failure {
+	if t.Pass == nil || n == 0 {
 		return nil
 	}
-	return t.pass(n)
+	return t.Pass(n)
 }
 
 // reached is a place that a search has come to.
-type reached struct {
-	a    *actor      // nil if no actor is there
+type reached[N comparable] struct {
+	n    N           // the zero value if no actor is there
 	caps []glob.Path // those that reach this far, and overlap with the selection
 	// named: reached only by names in capabilities, whether or not an actor is there.
 	named bool
 }
 
-// reachable is [System.search] limited to actors that an actor may send to.
-func (a *actor) reachable(p place, t toll) (found []*actor, f *abi.Failure) {
-	if p.child { // its own: nothing is hidden
-		found, f = a.sys.search(p.elements, t.visit)
+// Reachable are the actors of a place that allowed lets an actor send to. Its own children need no permission, and nothing of
+// them is hidden.
+func (t *Tree[N]) Reachable(p Place, allowed []glob.Path, toll Toll) (found []N, f *abi.Failure) {
+	if p.Child {
+		found, f = t.Search(p.Elements, toll.Visit)
 	} else {
-		found, f = a.sys.searchWithin(p.elements, a.caps.send, t)
+		found, f = t.searchWithin(p.Elements, allowed, toll)
 	}
-	if p.uid != 0 {
-		found = slices.DeleteFunc(found, func(t *actor) bool { return t.uid != p.uid })
+	if p.UID != 0 {
+		found = slices.DeleteFunc(found, func(n N) bool { return t.Of.UID(n) != p.UID })
 	}
 	return found, f
 }
 
-func (s *System) searchWithin(elements []string, allowed []glob.Path, t toll) (found []*actor, f *abi.Failure) {
-	if allowed = overlapping(allowed, elements); len(allowed) == 0 {
+func (t *Tree[N]) searchWithin(elements []string, allowed []glob.Path, toll Toll) (found []N, f *abi.Failure) {
+	if allowed = Overlapping(allowed, elements); len(allowed) == 0 {
 		return nil, nil
 	}
-	var at []reached
-	for _, root := range []*actor{s.user, s.services} {
-		if caps := within(allowed, 0, root.elements[0]); len(caps) > 0 && glob.Match(elements[0], root.elements[0]) {
-			at = append(at, reached{root, caps, true})
+	var at []reached[N]
+	for _, root := range t.Roots {
+		name := t.Of.Elements(root)[0]
+		if caps := within(allowed, 0, name); len(caps) > 0 && glob.Match(elements[0], name) {
+			at = append(at, reached[N]{root, caps, true})
 		}
 	}
 	for i, e := range elements[1:] {
-		var next []reached
+		var next []reached[N]
 		for _, r := range at {
-			if next, f = r.below(next, i+1, e, t); f != nil {
+			if next, f = t.below(r, next, i+1, e, toll); f != nil {
 				return nil, f
 			}
 		}
 		at = next
 	}
+	var none N
 	for _, r := range at {
-		if r.a != nil && glob.MatchAnyPath(r.caps, r.a.elements) {
-			found = append(found, r.a)
+		if r.n != none && glob.MatchAnyPath(r.caps, t.Of.Elements(r.n)) {
+			found = append(found, r.n)
 		}
 	}
 	return found, nil
 }
 
 // below appends the children whose names, the i-th elements of their paths, match a pattern.
-func (r reached) below(to []reached, i int, pattern string, t toll) ([]reached, *abi.Failure) {
+func (t *Tree[N]) below(r reached[N], to []reached[N], i int, pattern string, toll Toll) ([]reached[N], *abi.Failure) {
 	names, all := []string{pattern}, false
 	if glob.HasMeta(pattern) {
 		if names, all = namesAt(r.caps, i); all {
-			return r.children(to, i, pattern, t)
+			return t.children(r, to, i, pattern, toll)
 		}
 	}
+	var none N
 	var f *abi.Failure
 	if r.named {
-		f = t.visited(1+len(names), pattern)
+		f = toll.visited(1+len(names), pattern)
 	} else {
-		f = t.passed(1 + len(names))
+		f = toll.passed(1 + len(names))
 	}
 	if f != nil {
 		return to, f
@@ -106,16 +110,16 @@ func (r reached) below(to []reached, i int, pattern string, t toll) ([]reached, 
 		if len(caps) == 0 || !glob.Match(pattern, name) {
 			continue
 		}
-		k := reached{nil, caps, r.named}
-		if r.a != nil {
-			k.a = r.a.child(name)
+		k := reached[N]{none, caps, r.named}
+		if r.n != none {
+			k.n = t.Of.Child(r.n, name)
 		}
 		if !r.named {
-			if k.a == nil {
+			if k.n == none {
 				continue
 			}
 			if reaches(caps, i) {
-				if f := t.visited(1, pattern); f != nil {
+				if f := toll.visited(1, pattern); f != nil {
 					return to, f
 				}
 			}
@@ -125,43 +129,44 @@ func (r reached) below(to []reached, i int, pattern string, t toll) ([]reached, 
 	return to, nil
 }
 
-// mostPassed is how many actors a search passes before it reports them to toll.pass.
-const mostPassed = 64
+// MostPassed is how many actors a search passes before it reports them to Toll.Pass.
+const MostPassed = 64
 
 // children is below for capabilities with patterns.
-func (r reached) children(to []reached, i int, pattern string, t toll) ([]reached, *abi.Failure) {
+func (t *Tree[N]) children(r reached[N], to []reached[N], i int, pattern string, toll Toll) ([]reached[N], *abi.Failure) {
 	if r.named {
-		if f := t.visited(1, pattern); f != nil {
+		if f := toll.visited(1, pattern); f != nil {
 			return to, f
 		}
 	}
-	if r.a == nil {
+	var none N
+	if r.n == none {
 		return to, nil
 	}
 	each, passed := 1+len(r.caps), 0
-	for _, k := range r.a.kids() {
-		caps := within(r.caps, i, k.Name())
+	for _, k := range t.Of.Children(r.n) {
+		caps := within(r.caps, i, t.Of.Name(k))
 		if reaches(caps, i) { // even if the pattern does not match: the searcher may know of this actor
-			if f := t.visited(each, pattern); f != nil {
+			if f := toll.visited(each, pattern); f != nil {
 				return to, f
 			}
-		} else if passed += each; passed >= mostPassed {
-			if f := t.passed(passed); f != nil {
+		} else if passed += each; passed >= MostPassed {
+			if f := toll.passed(passed); f != nil {
 				return to, f
 			}
 			passed = 0
 		}
-		if len(caps) > 0 && glob.Match(pattern, k.Name()) {
-			to = append(to, reached{k, caps, false})
+		if len(caps) > 0 && glob.Match(pattern, t.Of.Name(k)) {
+			to = append(to, reached[N]{k, caps, false})
 		}
 	}
-	return to, t.passed(passed)
+	return to, toll.passed(passed)
 }
 
-// passes reports whether a search may pass actors that the searcher must not know of. It depends only on the
+// Passes reports whether a search may pass actors that the searcher must not know of. It depends only on the
 // selection and the capabilities.
-func passes(elements []string, allowed []glob.Path) bool {
-	allowed = overlapping(allowed, elements)
+func Passes(elements []string, allowed []glob.Path) bool {
+	allowed = Overlapping(allowed, elements)
 	for i, e := range elements {
 		if i == 0 || !glob.HasMeta(e) {
 			continue // a lookup by name passes no actors
@@ -175,8 +180,8 @@ func passes(elements []string, allowed []glob.Path) bool {
 	return false
 }
 
-// overlapping are the capabilities that may reach an actor of a selection.
-func overlapping(caps []glob.Path, elements []string) (out []glob.Path) {
+// Overlapping are the capabilities that may reach an actor of a selection.
+func Overlapping(caps []glob.Path, elements []string) (out []glob.Path) {
 	for _, c := range caps {
 		if c.Overlap(elements) {
 			out = append(out, c)
