@@ -33,5 +33,11 @@ type Links interface {
 	MaxPacket() int
 }
 
+// Introducer is implemented by links that must know who the nodes are. It is told of each member before packets are sent to
+// it, also of this one, and when one is gone.
+type Introducer interface {
+	Introduce(m Member)
+}
+
 // MinPacket is the least size that links must carry, in bytes.
 const MinPacket = 4 << 10

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -38,6 +39,13 @@ func (n *Node) take() {
 	if n.state != joining {
 		return
 	}
+	if wait, err := n.mayJoin(); err != nil {
+		n.fail(err)
+		return
+	} else if wait > 0 {
+		n.after(wait, nil, n.take)
+		return
+	}
 	best, revision := uint16(0), ^uint64(0)
 	for i := uint16(1); i <= abi.MaxNode; i++ {
 		m := n.members[i]
@@ -57,7 +65,7 @@ func (n *Node) take() {
 		return
 	}
 	n.tried[best] = true
-	self := Member{Number: best, ID: n.cfg.ID, Name: n.cfg.Name, Roles: n.cfg.Roles}
+	self := Member{Number: best, ID: n.cfg.ID, Name: n.cfg.Name, Roles: n.cfg.Roles, Zone: n.cfg.Zone, Oldest: version, Newest: version, Identity: n.cfg.Identity}
 	began, once := n.since(), false
 	value := self.encode()
 	n.later = append(n.later, func() {
@@ -78,21 +86,70 @@ func (n *Node) take() {
 	})
 }
 
+// mayJoin says whether the members that there are let the node join: not beside one of its name. One that has that name from
+// before its last start is gone when its lease is over, whether or not somebody has evicted it.
+func (n *Node) mayJoin() (wait time.Duration, err error) {
+	for _, m := range n.members {
+		expired := m.at + n.patience() - n.since()
+		switch {
+		case m.Gone || expired <= 0:
+		case !m.understands(&Member{Oldest: version, Newest: version}):
+			return 0, fmt.Errorf("%w: node %d (%s) versions %d to %d, this one %d", ErrProtocol, m.Number, m.Name, m.Oldest, m.Newest, version)
+		case m.Name != n.cfg.Name:
+		case m.renewed:
+			return 0, fmt.Errorf("%w: node %d is %s", ErrName, m.Number, m.Name)
+		default:
+			wait = max(wait, min(expired, n.cfg.Lease/8))
+		}
+	}
+	return wait, nil
+}
+
+// introduce tells the links who a node is.
+func (n *Node) introduce(m Member) {
+	if l, ok := n.links.(Introducer); ok {
+		n.later = append(n.later, func() { l.Introduce(m) })
+	}
+}
+
 // begin makes the node act.
 func (n *Node) begin(self Member, began time.Duration) {
 	if n.since() >= began+n.cfg.Lease {
 		n.fail(fmt.Errorf("%w: the directory has answered after more than the lease", ErrLost))
 		return
 	}
+	if _, err := n.mayJoin(); err != nil {
+		n.giveBack(self)
+		n.fail(err)
+		return
+	}
 	n.state, n.self, n.deadline = acting, self, began+n.cfg.Lease
+	n.introduce(self)
 	for _, m := range n.members {
 		if !m.Gone && m.Number != self.Number {
-			n.pairs[m.Number] = newPair(n, m.Member)
+			n.meet(m.Member)
 		}
 	}
 	n.tell(self, nil)
 	n.watchDeadline()
 	n.after(n.cfg.Lease/4, nil, n.renewLease)
+}
+
+// meet begins to talk to a node.
+func (n *Node) meet(m Member) {
+	if !m.understands(&n.self) {
+		n.refuse(m.Number, fmt.Sprintf("it speaks versions %d to %d of the protocol, this node %d", m.Oldest, m.Newest, version))
+		return
+	}
+	n.introduce(m)
+	n.pairs[m.Number] = newPair(n, m)
+}
+
+// giveBack gives a number back that the node has just taken.
+func (n *Node) giveBack(self Member) {
+	self.Gone = true
+	value := self.encode()
+	n.later = append(n.later, func() { n.cfg.Directory.Put(memberKey(self.Number), value, self.revision, func(uint64, error) {}) })
 }
 
 func (n *Node) tell(m Member, err error) {
@@ -184,8 +241,38 @@ func (n *Node) Leave(done func(error)) {
 	})
 }
 
+// Evict takes a node's number away before its lease is over. It may still act until then, so that what must happen once can
+// happen twice.
+func (n *Node) Evict(number uint16, done func(error)) {
+	n.mu.Lock()
+	defer n.unlock()
+	m := n.members[number]
+	if n.state != acting || m == nil || m.Gone {
+		err := ErrNoMember
+		if n.state != acting {
+			err = ErrLost
+		}
+		n.later = append(n.later, func() { done(err) })
+		return
+	}
+	gone, once := m.Member, false
+	gone.Gone = true
+	value := gone.encode()
+	n.later = append(n.later, func() {
+		n.cfg.Directory.Put(memberKey(number), value, gone.revision, func(_ uint64, err error) {
+			if !once {
+				once = true
+				done(err)
+			}
+		})
+	})
+}
+
 // changed is told of each entry of the directory.
 func (n *Node) changed(e Entry) {
+	if !strings.HasPrefix(e.Key, memberKeys) {
+		return // somebody else's
+	}
 	n.mu.Lock()
 	defer n.unlock()
 	m, err := decodeMember(e)
@@ -197,7 +284,7 @@ func (n *Node) changed(e Entry) {
 	if n.state == lost || before != nil && before.revision >= m.revision {
 		return
 	}
-	now := &seen{m, n.since()}
+	now := &seen{m, n.since(), before != nil && before.Born == m.Born}
 	n.members[m.Number] = now
 	if n.state == acting && m.Number == n.self.Number && m.revision > n.self.revision {
 		if m.ID != n.self.ID || m.Gone {
@@ -212,10 +299,15 @@ func (n *Node) changed(e Entry) {
 	if m.Gone {
 		return
 	}
+	if n.state == acting && m.Name == n.self.Name && m.Number != n.self.Number && m.Born < n.self.Born {
+		n.giveBack(n.self)
+		n.fail(fmt.Errorf("%w: node %d is %s, and was there before", ErrName, m.Number, m.Name))
+		return
+	}
 	if before == nil || before.Gone || m.Born != before.Born {
 		n.event(Event{Kind: EventJoined, Node: m.Number, Text: m.Name})
 		if n.state == acting && m.Number != n.self.Number {
-			n.pairs[m.Number] = newPair(n, m)
+			n.meet(m)
 		}
 	}
 	n.after(n.patience(), nil, func() { n.expire(now) })
@@ -223,6 +315,7 @@ func (n *Node) changed(e Entry) {
 
 func (n *Node) goneAway(number uint16) {
 	n.event(Event{Kind: EventGone, Node: number})
+	n.introduce(Member{Number: number, Gone: true})
 	if p := n.pairs[number]; p != nil {
 		out := p.lost()
 		delete(n.pairs, number)

@@ -20,15 +20,23 @@ type Member struct {
 	Gone   bool     `cbor:"5,keyasint,omitempty"` // it has left, or was evicted
 	Beat   uint64   `cbor:"6,keyasint"`           // how often it has renewed its lease
 	Born   uint64   `cbor:"7,keyasint,omitempty"` // the revision at which it got its number; 0 in the entry that takes it
+	Zone   string   `cbor:"8,keyasint,omitempty"` // a name, or nothing
+
+	// Oldest and Newest are the versions of the protocol between nodes that it understands.
+	Oldest uint16 `cbor:"9,keyasint"`
+	Newest uint16 `cbor:"10,keyasint"`
+
+	Identity []byte `cbor:"11,keyasint,omitempty"` // see Config.Identity
 
 	revision uint64 // of the entry
 }
 
 // Bounds of a member's entry.
 const (
-	MaxRoles   = 32
-	maxEntry   = 8 << 10
-	memberKeys = "node."
+	MaxRoles    = 32
+	MaxIdentity = 1 << 10 // bytes
+	maxEntry    = 8 << 10
+	memberKeys  = "node."
 )
 
 func memberKey(number uint16) string { return memberKeys + strconv.Itoa(int(number)) }
@@ -63,13 +71,19 @@ func decodeMember(e Entry) (Member, error) {
 		return m, fmt.Errorf("cluster: the entry of node %d: %w", number, err)
 	}
 	if m.Number != uint16(number) || m.ID == 0 || len(m.Roles) > MaxRoles || !abi.ValidName([]byte(m.Name)) ||
-		slices.ContainsFunc(m.Roles, func(r string) bool { return !abi.ValidName([]byte(r)) }) || m.Born > e.Revision {
+		slices.ContainsFunc(m.Roles, func(r string) bool { return !abi.ValidName([]byte(r)) }) || m.Born > e.Revision || m.Zone != "" && !abi.ValidName([]byte(m.Zone)) ||
+		len(m.Identity) > MaxIdentity || m.Oldest == 0 || m.Newest < m.Oldest {
 		return m, fmt.Errorf("cluster: the entry of node %d is not one that a node writes", number)
 	}
 	if m.revision = e.Revision; m.Born == 0 {
 		m.Born = e.Revision
 	}
 	return m, nil
+}
+
+// understands reports whether two nodes have a version of the protocol in common.
+func (m *Member) understands(other *Member) bool {
+	return m.Oldest <= other.Newest && other.Oldest <= m.Newest
 }
 
 // HasRole reports whether a member has a role.

@@ -21,6 +21,9 @@ import (
 type Config struct {
 	Name  string // of the node, as an actor's name
 	Roles []string
+	Zone  string // a name; "": none
+	// Identity is what the links of other nodes know this one by, at most MaxIdentity bytes; nil if they need nothing.
+	Identity []byte
 	// Lease is how long a node may act without having renewed, at least MinLease. All nodes have the same.
 	Lease time.Duration
 	// ID is the node's for this start: random, not 0, and of no other start.
@@ -62,7 +65,18 @@ const (
 	EventRefused                      // something of a node was not taken: Text says why
 	EventEvicted                      // this node has evicted another, whose lease is over
 	EventLost                         // this node must not act any more
+	EventSilent                       // the directory does not answer: Text says what it needs
+	EventAnswers                      // it answers again
 )
+
+// String is the kind in a word.
+func (k EventKind) String() string {
+	names := [...]string{"", "joined", "gone", "gap", "broken", "refused", "evicted", "lost", "silent", "answers"}
+	if int(k) >= len(names) {
+		return "unknown"
+	}
+	return names[k]
+}
 
 // Event is one of them.
 type Event struct {
@@ -77,6 +91,12 @@ var (
 	ErrLost = errors.New("cluster: the node is lost")
 	// ErrNoNumber says that all numbers are taken.
 	ErrNoNumber = errors.New("cluster: all node numbers are taken")
+	// ErrName says that another node of the same name is there.
+	ErrName = errors.New("cluster: another node has this name")
+	// ErrProtocol says that a node that is there speaks another version of the protocol.
+	ErrProtocol = errors.New("cluster: the nodes speak another version of the protocol")
+	// ErrNoMember says that no node has a number.
+	ErrNoMember = errors.New("cluster: there is no such node")
 )
 
 // Node is this process as a member. Its methods may be called by any goroutine.
@@ -115,7 +135,8 @@ const (
 // seen is a member, and when its entry was last seen to change.
 type seen struct {
 	Member
-	at time.Duration
+	at      time.Duration
+	renewed bool // it was seen to renew its lease
 }
 
 // New is a node that is not a member yet.
@@ -135,6 +156,10 @@ func New(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("cluster: a lease of %v: at least %v", cfg.Lease, MinLease)
 	case cfg.Links.MaxPacket() < MinPacket:
 		return nil, fmt.Errorf("cluster: packets of %d bytes: links must carry %d", cfg.Links.MaxPacket(), MinPacket)
+	case cfg.Zone != "" && !abi.ValidName([]byte(cfg.Zone)):
+		return nil, fmt.Errorf("cluster: the zone %q is no name", cfg.Zone)
+	case len(cfg.Identity) > MaxIdentity:
+		return nil, fmt.Errorf("cluster: an identity of %d bytes: at most %d", len(cfg.Identity), MaxIdentity)
 	case len(cfg.Roles) > MaxRoles:
 		return nil, fmt.Errorf("cluster: %d roles, at most %d", len(cfg.Roles), MaxRoles)
 	}
@@ -190,6 +215,26 @@ func (n *Node) Members() []Member {
 		}
 	}
 	return out
+}
+
+// Status is how a node does.
+type Status struct {
+	Self    Member        // zero: it is no member yet
+	Acting  bool          // its lease is not over
+	Left    time.Duration // of the lease; not positive: it is over
+	Renewed time.Duration // since the renewal that was confirmed last had begun
+}
+
+// Status is how the node does now.
+func (n *Node) Status() Status {
+	n.mu.Lock()
+	defer n.unlock()
+	s := Status{Self: n.self, Acting: n.acting()}
+	if n.self.Number != 0 {
+		s.Left = n.deadline - n.since()
+		s.Renewed = n.cfg.Lease - s.Left
+	}
+	return s
 }
 
 // Waiting is how many bytes wait for another node.

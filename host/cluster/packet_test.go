@@ -60,7 +60,7 @@ func FuzzPacket(f *testing.F) {
 }
 
 func FuzzMember(f *testing.F) {
-	m := Member{Number: 3, ID: 7, Name: "a", Roles: []string{"front"}, Beat: 5, Born: 1}
+	m := Member{Oldest: 1, Newest: 2, Number: 3, ID: 7, Name: "a", Roles: []string{"front"}, Beat: 5, Born: 1}
 	f.Add("node.3", m.encode(), uint64(9))
 	f.Add("node.03", m.encode(), uint64(9))
 	f.Fuzz(func(t *testing.T, key string, b []byte, revision uint64) {
@@ -76,15 +76,19 @@ func FuzzMember(f *testing.F) {
 }
 
 func TestEntriesThatNoNodeWrites(t *testing.T) {
-	ok := Member{Number: 3, ID: 7, Name: "a", Born: 1}
+	ok := Member{Oldest: 1, Newest: 2, Number: 3, ID: 7, Name: "a", Born: 1}
 	for name, e := range map[string]Entry{
 		"another node's":    {Key: "node.4", Value: ok.encode(), Revision: 9},
 		"a padded number":   {Key: "node.03", Value: ok.encode(), Revision: 9},
-		"node 0":            {Key: "node.0", Value: (&Member{ID: 7, Name: "a"}).encode(), Revision: 9},
-		"no ID":             {Key: "node.3", Value: (&Member{Number: 3, Name: "a"}).encode(), Revision: 9},
-		"no name":           {Key: "node.3", Value: (&Member{Number: 3, ID: 7}).encode(), Revision: 9},
-		"born later":        {Key: "node.3", Value: (&Member{Number: 3, ID: 7, Name: "a", Born: 10}).encode(), Revision: 9},
-		"a role with words": {Key: "node.3", Value: (&Member{Number: 3, ID: 7, Name: "a", Roles: []string{"a b"}}).encode(), Revision: 9},
+		"node 0":            {Key: "node.0", Value: (&Member{Oldest: 1, Newest: 2, ID: 7, Name: "a"}).encode(), Revision: 9},
+		"no ID":             {Key: "node.3", Value: (&Member{Oldest: 1, Newest: 2, Number: 3, Name: "a"}).encode(), Revision: 9},
+		"no name":           {Key: "node.3", Value: (&Member{Oldest: 1, Newest: 2, Number: 3, ID: 7}).encode(), Revision: 9},
+		"born later":        {Key: "node.3", Value: (&Member{Oldest: 1, Newest: 2, Number: 3, ID: 7, Name: "a", Born: 10}).encode(), Revision: 9},
+		"a role with words": {Key: "node.3", Value: (&Member{Oldest: 1, Newest: 2, Number: 3, ID: 7, Name: "a", Roles: []string{"a b"}}).encode(), Revision: 9},
+		"a zone with words": {Key: "node.3", Value: (&Member{Oldest: 1, Newest: 2, Number: 3, ID: 7, Name: "a", Zone: "a b"}).encode(), Revision: 9},
+		"no protocol":       {Key: "node.3", Value: (&Member{Number: 3, ID: 7, Name: "a"}).encode(), Revision: 9},
+		"a protocol before": {Key: "node.3", Value: (&Member{Oldest: 2, Newest: 1, Number: 3, ID: 7, Name: "a"}).encode(), Revision: 9},
+		"a large identity":  {Key: "node.3", Value: (&Member{Oldest: 1, Newest: 2, Number: 3, ID: 7, Name: "a", Identity: make([]byte, MaxIdentity+1)}).encode(), Revision: 9},
 		"too large":         {Key: "node.3", Value: make([]byte, maxEntry+1), Revision: 9},
 		"nothing":           {Key: "node.3", Revision: 9},
 	} {

@@ -129,7 +129,7 @@ func program(t *testing.T) (dir string) {
 		t.Fatal("README has no program")
 	}
 	text := "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"log\"\n\t\"os\"\n\n\t\"" + root + "/host\"\n\t\"" + root + "/runtime\"\n)\n\nfunc main() {\n" + body + "}\n"
-	for name, text := range map[string]string{"go.mod": "module example\n\ngo 1.25.0\n", "main.go": text} {
+	for name, text := range map[string]string{"go.mod": "module example\n\ngo 1.26.0\n", "main.go": text} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

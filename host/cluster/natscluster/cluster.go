@@ -1,0 +1,414 @@
+// Package natscluster is the real directory and the real links of host/cluster, over NATS: servers that are embedded in the
+// nodes that keep the directory, or one that exists. Who may be a node follows from certificates that the cluster's
+// authority has signed; a new node gets its own for a token that is good once.
+//
+// Only programs that join clusters should import it: the server is larger than the rest of package host.
+package natscluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/internal/regular"
+)
+
+func (d *Description) subject() string      { return "wasmactors." + d.ID }
+func (d *Description) subjectEnrol() string { return d.subject() + ".enrol" }
+func (d *Description) subjectLinks(node string) string {
+	return d.subject() + ".links." + hexName(node)
+}
+
+// hexName is a name as one token of a subject: names may contain dots.
+func hexName(name string) string { return fmt.Sprintf("%x", name) }
+
+// Options are what may be set for one start of a node.
+type Options struct {
+	// Listen is where a keeper listens, host:port, and at the port after it; "": at its address. It differs from the address
+	// behind NAT.
+	Listen string
+	// Events gets what happens; nil: nobody. It must not block.
+	Events func(cluster.Event)
+}
+
+// Cluster is this process's place in a cluster. Its methods may be called by any goroutine.
+type Cluster struct {
+	id      *Identity
+	server  *embedded // nil: this node does not keep the directory
+	nodes   *nats.Conn
+	traffic *nats.Conn
+	enrol   *nats.Conn // nil: it takes no tokens, or by nodes
+	dir     *store
+	links   *links
+	event   func(cluster.Event)
+
+	mu     sync.Mutex
+	silent error // why the directory does not answer; nil: it does
+	closed bool
+}
+
+// reconnect is how long a connection waits before it tries again.
+const reconnect = 250 * time.Millisecond
+
+// Open starts the embedded server, if the node keeps the directory, connects, and waits until the directory answers, which
+// needs the majority of the keepers. It ends with ctx.
+func Open(ctx context.Context, id *Identity, o Options) (*Cluster, error) {
+	c := &Cluster{id: id, event: o.Events}
+	if c.event == nil {
+		c.event = func(cluster.Event) {}
+	}
+	if _, ok := id.Keeps(); !ok && o.Listen != "" {
+		return nil, fmt.Errorf("natscluster: node %s does not keep the directory, so it listens nowhere: remove the address %s", id.Node, o.Listen)
+	}
+	if err := c.open(ctx, o.Listen); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) open(ctx context.Context, listen string) (err error) {
+	if _, ok := c.id.Keeps(); ok {
+		if c.server, err = startServer(c.id, listen); err != nil {
+			return err
+		}
+	}
+	if c.nodes, err = c.connect(accountDirectory); err != nil {
+		return err
+	}
+	if c.traffic, err = c.connect(accountLinks); err != nil {
+		return err
+	}
+	if err := c.serveEnrolment(); err != nil {
+		return err
+	}
+	c.dir = &store{nc: c.nodes, stream: "WASMACTORS_" + c.id.ID, prefix: c.id.subject() + ".d.", told: c.id.subject() + ".t.", trouble: c.trouble, over: make(chan struct{})}
+	if err := c.makeStream(ctx); err != nil {
+		return err
+	}
+	if err := c.checkDescription(ctx); err != nil {
+		return err
+	}
+	c.links, err = newLinks(c.id, c.traffic, c.event)
+	return err
+}
+
+// connect connects for an account; it tries until it is closed.
+func (c *Cluster) connect(account string) (*nats.Conn, error) {
+	o := []nats.Option{
+		nats.Name(c.id.Node), nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.RetryOnFailedConnect(true),
+		nats.ReconnectBufSize(-1), nats.Timeout(2 * time.Second), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.NoEcho(),
+		nats.ErrorHandler(c.asyncError), nats.FlusherTimeout(2 * time.Second), nats.IgnoreDiscoveredServers(),
+	}
+	switch {
+	case c.server != nil:
+		return nats.Connect("", append(o, c.server.options(account)...)...)
+	case c.id.URL != "":
+		more, err := c.id.outside()
+		if err != nil {
+			return nil, err
+		}
+		return nats.Connect(c.id.URL, append(o, more...)...)
+	}
+	o = append(o, nats.Secure(c.id.transport(func(name string) bool { _, ok := c.id.keeper(name); return ok }, false)), nats.UserInfo(account, ""))
+	return nats.Connect(addresses(c.id.Keepers), o...)
+}
+
+func addresses(keepers []Keeper) (all string) {
+	for _, k := range keepers {
+		all += ",tls://" + k.Address
+	}
+	return all[1:]
+}
+
+// outside are the credentials for a NATS that exists.
+func (id *Identity) outside() ([]nats.Option, error) {
+	path := filepath.Join(id.dir, fileCredentials)
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, nil // it asks for none, or the URL has them
+	}
+	return []nats.Option{nats.UserCredentials(path)}, f.Close()
+}
+
+func (c *Cluster) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		n := 0
+		if sub != nil {
+			n, _ = sub.Dropped()
+		}
+		c.event(cluster.Event{Kind: cluster.EventGap, Count: uint64(max(n, 0)), Text: "this node is too slow for what arrives: packets were dropped, and are sent again"})
+		return
+	}
+	c.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: "NATS: " + err.Error()})
+}
+
+// trouble notes whether the directory answers.
+func (c *Cluster) trouble(err error) {
+	c.mu.Lock()
+	was := c.silent
+	c.silent = err
+	c.mu.Unlock()
+	switch {
+	case err != nil && was == nil:
+		c.event(cluster.Event{Kind: cluster.EventSilent, Text: err.Error()})
+	case err == nil && was != nil:
+		c.event(cluster.Event{Kind: cluster.EventAnswers, Text: "the directory answers again"})
+	}
+}
+
+// Silent is why the directory has not answered the last change; nil if it has.
+func (c *Cluster) Silent() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.silent
+}
+
+// makeStream makes the stream of the directory, or finds it.
+func (c *Cluster) makeStream(ctx context.Context) error {
+	js, err := jetstream.New(c.nodes)
+	if err != nil {
+		return err
+	}
+	cfg := c.dir.streamConfig(max(1, len(c.id.Keepers)))
+	told := false
+	for {
+		once, cancel := context.WithTimeout(ctx, putTime)
+		_, err := js.CreateStream(once, cfg)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			var s jetstream.Stream
+			if s, err = js.Stream(once, cfg.Name); err == nil {
+				_, err = s.Info(once)
+			}
+		} else {
+			err = nil
+		}
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("natscluster: the directory does not answer (%w): %s", ctx.Err(), c.waitsFor(err))
+		}
+		if !told {
+			told = true
+			c.event(cluster.Event{Kind: cluster.EventSilent, Text: c.waitsFor(err)})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(reconnect):
+		}
+	}
+}
+
+func (c *Cluster) waitsFor(err error) string {
+	if n := len(c.id.Keepers); n > 1 {
+		return fmt.Sprintf("%v; it needs %d of the %d nodes that keep it", err, n/2+1, n)
+	}
+	return err.Error()
+}
+
+// keyDescription is the entry of the directory that says whose it is.
+const keyDescription = "cluster"
+
+// protocol is what nodes of one cluster must have in common.
+const protocol = 1
+
+type description struct {
+	Protocol  int    `json:"protocol"`
+	Authority string `json:"authority"` // its public key, in hex
+}
+
+// own is what this node knows.
+func (c *Cluster) own() []byte {
+	public, err := publicOf(c.id.authority)
+	if err != nil {
+		panic(err) // it was checked
+	}
+	b, err := json.Marshal(description{protocol, hexName(string(public.Bytes()))})
+	if err != nil {
+		panic(err) // of a number and a text
+	}
+	return b
+}
+
+// checkDescription refuses a directory of another authority or protocol.
+func (c *Cluster) checkDescription(ctx context.Context) error {
+	own := c.own()
+	for {
+		_, err := c.dir.put(keyDescription, own, 0)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, cluster.ErrConflict) {
+			var there []byte
+			if there, err = c.dir.get(ctx, keyDescription); err == nil {
+				return checkOther(there, own)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("natscluster: the directory does not answer (%w): %s", ctx.Err(), c.waitsFor(err))
+		case <-time.After(reconnect):
+		}
+	}
+}
+
+// checkOther compares what the directory says of itself with what this node knows.
+func checkOther(there, own []byte) error {
+	var d, mine description
+	if err := json.Unmarshal(there, &d); err != nil {
+		return fmt.Errorf("natscluster: the directory does not say whose it is: %w", err)
+	}
+	if err := json.Unmarshal(own, &mine); err != nil {
+		return err
+	}
+	switch {
+	case d.Authority != mine.Authority:
+		return fmt.Errorf("natscluster: %w: the directory is of another authority: a cluster with the same ID uses this NATS", ErrOther)
+	case d.Protocol != mine.Protocol:
+		return fmt.Errorf("natscluster: %w: the cluster speaks version %d of the protocol, and this program %d", ErrOther, d.Protocol, mine.Protocol)
+	}
+	return nil
+}
+
+// ErrOther says that a directory is of another cluster, or of one that this program does not understand.
+var ErrOther = errors.New("the cluster is another one")
+
+// Directory is the cluster's.
+func (c *Cluster) Directory() cluster.Directory { return c.dir }
+
+// Links are the node's.
+func (c *Cluster) Links() cluster.Links { return c.links }
+
+// Close leaves NATS, and ends the embedded server. The node should have left the cluster before.
+func (c *Cluster) Close() {
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if closed {
+		return
+	}
+	if c.links != nil {
+		c.links.close()
+	}
+	if c.dir != nil {
+		c.dir.close()
+	}
+	for _, nc := range []*nats.Conn{c.enrol, c.traffic, c.nodes} {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	if c.server != nil {
+		c.server.close()
+	}
+}
+
+// serveEnrolment takes nodes with tokens, where the authority's key is.
+func (c *Cluster) serveEnrolment() (err error) {
+	if c.id.authorityKey == nil {
+		return nil
+	}
+	nc := c.nodes
+	if c.server != nil {
+		if c.enrol, err = c.connect(accountEnrol); err != nil {
+			return err
+		}
+		nc = c.enrol
+	}
+	sub, err := nc.Subscribe(c.id.subjectEnrol(), func(m *nats.Msg) {
+		reply, node, why := c.id.admit(m.Data, time.Now())
+		if why != "" {
+			c.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: "a node was not enrolled: " + quoted(node) + why})
+		}
+		if reply != nil {
+			_ = m.Respond(reply)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return sub.SetPendingLimits(256, 256*maxEnrol)
+}
+
+func quoted(node string) string {
+	if node == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q: ", node)
+}
+
+// Enrol makes a node's folder with a token. credentials is the file for a NATS that exists; "" for none.
+func Enrol(ctx context.Context, dir, text, credentials string) (*Identity, error) {
+	t, err := parseToken(text)
+	if err != nil {
+		return nil, err
+	}
+	e, b, err := newEnrolment(t)
+	if err != nil {
+		return nil, err
+	}
+	o := []nats.Option{nats.Timeout(2 * time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.RetryOnFailedConnect(true), nats.IgnoreDiscoveredServers()}
+	where := t.URL
+	if where == "" {
+		var keepers []Keeper
+		for _, a := range t.Addresses {
+			keepers = append(keepers, Keeper{Address: a})
+		}
+		where = addresses(keepers)
+		o = append(o, nats.Secure(t.transport()), nats.UserInfo(accountEnrol, ""))
+	} else if credentials != "" {
+		o = append(o, nats.UserCredentials(credentials))
+	}
+	nc, err := nats.Connect(where, o...)
+	if err != nil {
+		return nil, fmt.Errorf("natscluster: %w", err)
+	}
+	defer nc.Close()
+	for {
+		once, cancel := context.WithTimeout(ctx, putTime)
+		r, err := nc.RequestWithContext(once, (&Description{ID: t.Cluster}).subjectEnrol(), b)
+		cancel()
+		if err == nil {
+			return e.finish(dir, r.Data)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("natscluster: the node that takes tokens does not answer (%w): is it up, and is this a token of the cluster at %s?", err, where)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(reconnect):
+		}
+	}
+}
+
+// transport is the TLS of a node that has no certificate yet: at the other end is a node of the token's authority.
+func (t *token) transport() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // of hosts' names: VerifyConnection checks the certificate
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) != 2 {
+				return errors.New("natscluster: the server is no node of a cluster")
+			}
+			public, err := publicOf(s.PeerCertificates[1])
+			if err != nil || !bytes.Equal(public.Bytes(), t.Authority) {
+				return errors.New("natscluster: the server is of another authority than the token")
+			}
+			_, err = nameOf(s.PeerCertificates[1], s.PeerCertificates[0])
+			return err
+		},
+	}
+}

@@ -1,0 +1,143 @@
+package natscluster
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Accounts of the embedded server. Links have one of their own, with a connection of its own between keepers, so that bulk
+// does not slow the directory down.
+const (
+	accountDirectory = "DIRECTORY"
+	accountLinks     = "LINKS"
+	accountEnrol     = "ENROL"
+	accountSystem    = "SYSTEM"
+)
+
+// Bounds of the embedded server.
+const (
+	maxPayload     = 1 << 20
+	maxConnections = 4096
+	maxPending     = 64 << 20
+	maxStore       = 4 << 30
+	startTime      = 10 * time.Second
+)
+
+// embedded is a server in this process.
+type embedded struct {
+	server *server.Server
+	secret string // of this process's own connections
+}
+
+// startServer starts the server of a keeper, which listens at listen, or else at its address.
+func startServer(id *Identity, listen string) (*embedded, error) {
+	own, _ := id.keeper(id.Node)
+	if listen == "" {
+		listen = own.Address
+	}
+	host, port, err := hostPort(listen)
+	if err != nil {
+		return nil, err
+	}
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, err
+	}
+	e := &embedded{secret: hex.EncodeToString(secret)}
+	o := &server.Options{}
+	config := fmt.Sprintf("accounts { %s { jetstream: enabled }, %s {}, %s {}, %s {} }\nsystem_account: %s\njetstream { store_dir: %q, sync_interval: always, max_file_store: %d, max_memory_store: %d }\n",
+		accountDirectory, accountLinks, accountEnrol, accountSystem, accountSystem, filepath.Join(id.dir, folderStore), int64(maxStore), int64(64<<20))
+	if len(id.Keepers) > 1 {
+		config += fmt.Sprintf("cluster { name: %q, accounts: [%s] }\n", id.ID, accountLinks)
+	}
+	if err := o.ProcessConfigString(config); err != nil {
+		return nil, fmt.Errorf("natscluster: the server's configuration: %w", err)
+	}
+	o.ServerName, o.Host, o.Port = id.Node, host, port
+	o.NoLog, o.NoSigs, o.DisableShortFirstPing = true, true, true
+	o.MaxPayload, o.MaxPending, o.MaxConn = maxPayload, maxPending, maxConnections
+	o.MaxSubs, o.MaxControlLine = 0, 4096
+	o.PingInterval, o.MaxPingsOut = 2*time.Second, 2
+	o.WriteDeadline = 2 * time.Second
+	o.TLSConfig, o.TLSTimeout = id.transport(func(string) bool { return true }, true), 5
+	o.CustomClientAuthentication = gatekeeper{id, e}
+	if len(id.Keepers) > 1 {
+		o.Cluster.Host, o.Cluster.Port = host, port+1
+		o.Cluster.NoAdvertise, o.Cluster.Advertise = true, next(own.Address)
+		o.Cluster.PoolSize = 1
+		o.Cluster.TLSConfig, o.Cluster.TLSTimeout = id.transport(func(name string) bool { _, ok := id.keeper(name); return ok }, false), 5
+		o.Cluster.PingInterval, o.Cluster.MaxPingsOut = time.Second, 2
+		for _, k := range id.Keepers {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: next(k.Address)})
+		}
+		shortElections()
+	}
+	e.server, err = server.NewServer(o)
+	if err != nil {
+		return nil, fmt.Errorf("natscluster: the embedded server: %w", err)
+	}
+	e.server.Start()
+	if !e.server.ReadyForConnections(startTime) {
+		e.close()
+		return nil, fmt.Errorf("natscluster: the embedded server does not listen at %s: is the address taken, or of another machine?", listen)
+	}
+	return e, nil
+}
+
+// next is the address with the port after it.
+func next(address string) string {
+	host, port, err := hostPort(address)
+	if err != nil {
+		return address
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port+1))
+}
+
+func (e *embedded) close() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}
+
+// options are those of a connection of this process.
+func (e *embedded) options(account string) []nats.Option {
+	return []nats.Option{nats.InProcessServer(e.server), nats.UserInfo(account, e.secret)}
+}
+
+// gatekeeper says which account a connection is of. Processes of this machine cannot know the secret; others have a certificate.
+type gatekeeper struct {
+	id *Identity
+	*embedded
+}
+
+// Check implements server.Authentication.
+func (g gatekeeper) Check(c server.ClientAuthentication) bool {
+	name := c.GetOpts().Username
+	var p *server.Permissions
+	switch tls := c.GetTLSConnectionState(); {
+	case tls != nil && len(tls.PeerCertificates) > 0 && (name == accountDirectory || name == accountLinks): // it was verified
+	case tls == nil && subtle.ConstantTimeCompare([]byte(c.GetOpts().Password), []byte(g.secret)) == 1:
+	case tls != nil && name == accountEnrol:
+		p = &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: []string{g.id.subjectEnrol()}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}
+	default:
+		return false
+	}
+	a, err := g.server.LookupAccount(name)
+	if err != nil {
+		return false
+	}
+	c.RegisterUser(&server.User{Username: name, Account: a, Permissions: p})
+	return true
+}

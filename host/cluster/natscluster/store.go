@@ -1,0 +1,294 @@
+package natscluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+)
+
+// A store is a stream that keeps the last value of each key. All changes have one order, which is that of the stream. What
+// has changed is told by the stream's leader to whoever listens, and whoever has missed something reads on from where it was.
+
+const (
+	putTime   = 2 * time.Second
+	readTime  = time.Second
+	lookEvery = time.Second // for changes of which nobody has told
+	batch     = 512         // entries that are read at once
+	mostPuts  = 256         // under way
+	maxKey    = 200
+	maxValue  = 512 << 10
+)
+
+var (
+	errBusy  = errors.New("natscluster: too many changes of the directory are under way")
+	errShut  = errors.New("natscluster: the node has left the cluster")
+	errValue = fmt.Errorf("natscluster: keys have 1 to %d characters of A-Z a-z 0-9 _ . ~ - and do not begin or end with '.'; values have %d bytes at most", maxKey, maxValue)
+)
+
+type store struct {
+	nc     *nats.Conn
+	stream string
+	prefix string // of the subjects of keys, with '.'
+	told   string // of those on which changes are told
+
+	// trouble is called with what the last change came to: nil if the store has answered.
+	trouble func(error)
+
+	under atomic.Int64
+	mu    sync.Mutex
+	shut  bool
+	wait  sync.WaitGroup
+	over  chan struct{}
+}
+
+// streamConfig is the stream's.
+func (s *store) streamConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: s.stream, Subjects: []string{s.prefix + ">"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1, MaxMsgSize: maxValue + 1024,
+		MaxBytes: 1 << 30, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, Replicas: replicas, AllowDirect: true, DenyDelete: true,
+		RePublish: &jetstream.RePublish{Source: s.prefix + ">", Destination: s.told + ">"},
+	}
+}
+
+func validKey(key string) bool {
+	if key == "" || len(key) > maxKey || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") {
+		return false
+	}
+	for i := range len(key) {
+		c := key[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '~' || c == '.') {
+			return false
+		}
+	}
+	return true
+}
+
+// begin says whether something may be begun, which ends with wait.Done.
+func (s *store) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		return false
+	}
+	s.wait.Add(1)
+	return true
+}
+
+func (s *store) close() {
+	s.mu.Lock()
+	if !s.shut {
+		s.shut = true
+		close(s.over)
+	}
+	s.mu.Unlock()
+	s.wait.Wait()
+}
+
+// Put implements cluster.Directory.
+func (s *store) Put(key string, value []byte, revision uint64, done func(uint64, error)) {
+	switch {
+	case !validKey(key) || len(value) > maxValue:
+		go done(0, errValue)
+		return
+	case !s.begin():
+		go done(0, errShut)
+		return
+	case s.under.Add(1) > mostPuts:
+		s.under.Add(-1)
+		s.wait.Done()
+		go done(0, errBusy)
+		return
+	}
+	value = append([]byte(nil), value...)
+	go func() {
+		defer s.wait.Done()
+		at, err := s.put(key, value, revision)
+		s.under.Add(-1)
+		if errors.Is(err, cluster.ErrConflict) {
+			s.trouble(nil)
+		} else {
+			s.trouble(err)
+		}
+		done(at, err)
+	}()
+}
+
+func (s *store) put(key string, value []byte, revision uint64) (uint64, error) {
+	m := nats.NewMsg(s.prefix + key)
+	m.Data = value
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(revision, 10))
+	m.Header.Set(jetstream.ExpectedStreamHeader, s.stream)
+	ctx, cancel := context.WithTimeout(context.Background(), putTime)
+	defer cancel()
+	r, err := s.nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return 0, fmt.Errorf("natscluster: the directory does not answer: %w", err)
+	}
+	var ack struct {
+		Seq    uint64              `json:"seq"`
+		Stream string              `json:"stream"`
+		Error  *jetstream.APIError `json:"error"`
+	}
+	switch err := json.Unmarshal(r.Data, &ack); {
+	case err != nil:
+		return 0, fmt.Errorf("natscluster: the directory: %w", err)
+	case ack.Error != nil && ack.Error.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		return 0, cluster.ErrConflict
+	case ack.Error != nil:
+		return 0, fmt.Errorf("natscluster: the directory: %w", ack.Error)
+	case ack.Stream != s.stream || ack.Seq == 0:
+		return 0, errors.New("natscluster: the directory's answer is none")
+	}
+	return ack.Seq, nil
+}
+
+// Watch implements cluster.Directory.
+func (s *store) Watch(each func(cluster.Entry)) (stop func()) {
+	if !s.begin() {
+		return func() {}
+	}
+	w := &watch{store: s, each: each, over: make(chan struct{}), news: make(chan *nats.Msg, 1024)}
+	go w.run()
+	return sync.OnceFunc(func() { close(w.over) })
+}
+
+// watch is one of a store.
+type watch struct {
+	*store
+	each func(cluster.Entry)
+	over chan struct{}
+	news chan *nats.Msg
+	seen uint64 // all up to this sequence was told
+}
+
+func (w *watch) run() {
+	defer w.wait.Done()
+	sub, err := w.nc.ChanSubscribe(w.told+">", w.news)
+	if err == nil {
+		defer func() { _ = sub.Unsubscribe() }()
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	behind := true
+	for {
+		if behind {
+			behind = !w.read()
+		}
+		var again <-chan time.Time
+		if behind {
+			again = time.After(20 * time.Millisecond)
+		}
+		select {
+		case <-w.over:
+			return
+		case <-w.store.over:
+			return
+		case m := <-w.news:
+			e, ok := w.entry(m, nats.JSSequence, w.told)
+			switch {
+			case !ok:
+			case e.Revision == w.seen+1:
+				w.tell(e)
+			case e.Revision > w.seen:
+				behind = true
+			}
+		case <-tick.C:
+			behind = true
+		case <-again:
+		}
+	}
+}
+
+// entry is a change as the server tells it.
+func (w *watch) entry(m *nats.Msg, sequence, prefix string) (cluster.Entry, bool) {
+	at, err := strconv.ParseUint(m.Header.Get(sequence), 10, 64)
+	subject := m.Header.Get(jetstream.SubjectHeader)
+	if subject == "" {
+		subject = w.prefix + strings.TrimPrefix(m.Subject, prefix)
+	}
+	key, ok := strings.CutPrefix(subject, w.prefix)
+	if err != nil || at == 0 || !ok || !validKey(key) || len(m.Data) > maxValue {
+		return cluster.Entry{}, false
+	}
+	return cluster.Entry{Key: key, Value: m.Data, Revision: at}, true
+}
+
+func (w *watch) tell(e cluster.Entry) {
+	w.seen = e.Revision
+	w.each(e)
+}
+
+// read tells of what has changed since; false if that failed, or there is more.
+func (w *watch) read() bool {
+	inbox := w.nc.NewInbox()
+	sub, err := w.nc.SubscribeSync(inbox)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	ask := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%q,"batch":%d}`, w.seen+1, w.prefix+">", batch)
+	if w.nc.PublishRequest("$JS.API.DIRECT.GET."+w.stream, inbox, ask) != nil {
+		return false
+	}
+	until := time.Now().Add(readTime)
+	for n := 0; ; n++ {
+		m, err := sub.NextMsg(time.Until(until))
+		if err != nil {
+			return false
+		}
+		switch m.Header.Get("Status") {
+		case "404": // there is nothing after it
+			return true
+		case "204":
+			return n < batch
+		case "":
+		default:
+			return false
+		}
+		e, ok := w.entry(m, jetstream.SequenceHeader, "")
+		if !ok {
+			return false
+		}
+		if e.Revision > w.seen {
+			w.tell(e)
+		}
+	}
+}
+
+// get is the value of a key, from the stream's leader; nil if there is none.
+func (s *store) get(ctx context.Context, key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	r, err := s.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.stream, fmt.Appendf(nil, `{"last_by_subj":%q}`, s.prefix+key))
+	if err != nil {
+		return nil, err
+	}
+	var got struct {
+		Message *struct {
+			Data []byte `json:"data"`
+		} `json:"message"`
+		Error *jetstream.APIError `json:"error"`
+	}
+	switch err := json.Unmarshal(r.Data, &got); {
+	case err != nil:
+		return nil, err
+	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return nil, nil
+	case got.Error != nil:
+		return nil, got.Error
+	case got.Message == nil:
+		return nil, errors.New("natscluster: the directory's answer is none")
+	}
+	return got.Message.Data, nil
+}
