@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -59,17 +62,21 @@ func TestRatioOfPairs(t *testing.T) {
 // TestGoals: a ratio to a peer counts as the goal says, and what is missing is neither met nor not.
 func TestGoals(t *testing.T) {
 	by := index([]record{
-		rec("ping-pong", "wat", "less", 60), rec("ping-pong", "goakt", "less", 100),
-		rec("fan-in", "native", "more", 3), rec("fan-in", "hollywood", "more", 4),
-		{Bench: "ping-pong", Who: "tinygo", Missing: "not here"},
+		rec("struct", "native", "less", 110), rec("struct", "go", "less", 251), rec("struct", "goakt", "less", 100),
+		rec(postBench, ourFigure, "more", 3), rec(postBench, theBaseline, "more", 10),
+		rec(getBench, ourFigure, "more", 8), rec(getBench, theBaseline, "more", 10),
+		{Bench: "struct", Who: "tinygo", Missing: "not\nhere"},
 	})
 	for what, want := range map[string]string{
-		"ping-pong, WAT":                  "met",
-		"fan-in, native":                  "**not met**",
-		"ping-pong, Go SDK, TinyGo":       "not here",
-		"awake actor, WAT":                "not measured",
-		"ping-pong, native":               "not measured",
-		"Go panic, restart, next message": "not measured",
+		"a struct of six fields, Go actors":   "met",
+		"a struct of six fields, standard Go": "**missed**",
+		"a struct of six fields, TinyGo":      "not here",
+		"a shop's POST":                       "**missed**",
+		"the gateway's GET at 16 connections": "met",
+		"awake actor, WAT":                    "not measured",
+		"ping-pong, 32 bytes, standard Go":    "not measured",
+		"sleeping keyed actor, standard Go":   "not measured",
+		"64 KiB, Go actors":                   "not measured",
 	} {
 		found := false
 		for i := range goals {
@@ -85,8 +92,8 @@ func TestGoals(t *testing.T) {
 		}
 	}
 	for _, g := range goals {
-		if strings.HasPrefix(g.bench, "compute") {
-			continue
+		if g.who == ourFigure {
+			continue // of a piece
 		}
 		known := benchmarkOf(g.bench) != nil
 		for _, b := range counted {
@@ -122,6 +129,80 @@ func TestTablesAndChart(t *testing.T) {
 	}
 	if _, err := between([]byte("nothing"), tableBegin, tableEnd, nil); err == nil {
 		t.Error("a page without markers was changed")
+	}
+}
+
+// TestPlan: a part has its share of what is left, little where others took too long, and never more than three times
+// what it needs.
+func TestPlan(t *testing.T) {
+	now := time.Unix(0, 0)
+	p := &plan{end: now.Add(100 * time.Second), left: 100}
+	if got := p.take(30, now); got != 30*time.Second {
+		t.Error(got)
+	}
+	if got := p.take(35, now.Add(86*time.Second)); got != 7*time.Second {
+		t.Error("where a part took too long the others have less:", got)
+	}
+	if got := p.take(35, now.Add(200*time.Second)); got != time.Second {
+		t.Error("there is no time left:", got)
+	}
+	p = &plan{end: now.Add(time.Hour), left: 10}
+	if got := p.take(10, now); got != 30*time.Second {
+		t.Error(got)
+	}
+}
+
+// TestPieceThatFails: what it had measured stays, the record says what became of the rest, and another piece follows.
+func TestPieceThatFails(t *testing.T) {
+	for script, want := range map[string]string{
+		`echo '{"bench":"first","who":"ours","median":3}'; echo broken >&2; exit 3`: "exit status 3: broken",
+		`echo '{"bench":"first","who":"ours","median":3}'; printf '{"bench":'`:      "",
+	} {
+		exe := filepath.Join(t.TempDir(), "bench")
+		if err := os.WriteFile(exe, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		l := &lab{ctx: context.Background(), report: newReporter(&out, true), began: time.Now(), rounds: 1}
+		err := l.piece(exe, piece{name: "some"}, time.Second)
+		if (err != nil) != (want != "") {
+			t.Error(err)
+		}
+		file := filepath.Join(t.TempDir(), "x.jsonl")
+		if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readRecords(file)
+		if err != nil || len(got) == 0 || got[0].Median != 3 || got[0].Go == "" {
+			t.Fatalf("%v, %v", got, err)
+		}
+		if want != "" && (len(got) != 2 || got[1].Bench != "some" || got[1].Missing != want) {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// TestOrders: an answer that is not of the order is wrong.
+func TestOrders(t *testing.T) {
+	request, want, _ := anOrder(nil, nil, 7, nil)
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
+	if err != nil || r.URL.Path != "/orders/i7" || r.ContentLength < 64 {
+		t.Fatalf("%v, %v", r, err)
+	}
+	address, end, err := bank()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	t.Setenv(bankVariable, address)
+	h, _, err := plainShop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != 200 || w.Body.String() != string(want) {
+		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
 	}
 }
 

@@ -163,4 +163,4 @@ func (s *subject) calibrate(target time.Duration) (int, error) {
 var errStuck = fmt.Errorf("stuck: no result within %v", patience)
 
 // patience is how long a round may take; child shortens it where some never end.
-var patience = 60 * time.Second
+var patience = 20 * time.Second

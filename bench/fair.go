@@ -83,7 +83,7 @@ func fairBusy(l *lab, side string) error {
 	var wall, used []float64
 	began := time.Now()
 	for round := range l.rounds {
-		if round > 0 && time.Since(began) > fairTime {
+		if round > 0 && (time.Since(began) > fairTime || l.over()) {
 			break
 		}
 		got, err := fairRound(side, busyActors, l.quick)
@@ -126,7 +126,7 @@ func fairAmong(l *lab, spinners int) error {
 	}
 	began, samples := time.Now(), make([][]fairFigures, sides)
 	for round := range l.rounds {
-		if round > 0 && time.Since(began) > fairTime {
+		if round > 0 && (time.Since(began) > fairTime || l.over()) {
 			break
 		}
 		for side := range sides {

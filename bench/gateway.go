@@ -118,47 +118,22 @@ func gatewayLoad(args []string) error {
 
 // load runs one server under load.
 func load(dir, name string, conns int, long time.Duration, crash float64) (*loaded, error) {
-	exe, err := os.Executable()
+	server, err := startServer(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(exe, "serve", name)
-	cmd.Env = append(os.Environ(), guestsVariable+"="+dir)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	defer server.kill()
+	address, of := server.address, aUser(crash)
+	warm, err := drive(address, conns, min(long/4, time.Second), of) // so that all is warm
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
+	r, err := drive(address, conns, long, of)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	defer func() { _ = cmd.Process.Kill() }()
-	lines := bufio.NewReaderSize(out, 64<<20)
-	address, err := lines.ReadString('\n')
+	s, err := server.end()
 	if err != nil {
-		return nil, errors.Join(err, cmd.Wait())
-	}
-	address = strings.TrimSpace(address)
-	warm, err := drive(address, conns, min(long/4, time.Second), crash) // so that all is warm
-	if err != nil {
-		return nil, err
-	}
-	r, err := drive(address, conns, long, crash)
-	if err != nil {
-		return nil, err
-	}
-	if err := in.Close(); err != nil { // the end
-		return nil, err
-	}
-	var s served
-	if err := json.NewDecoder(lines).Decode(&s); err != nil {
-		return nil, err
-	}
-	if err := cmd.Wait(); err != nil {
 		return nil, err
 	}
 	res := r.result()
@@ -176,6 +151,81 @@ func load(dir, name string, conns int, long time.Duration, crash float64) (*load
 		}
 	}
 	return res, nil
+}
+
+// server is a process that serves.
+type server struct {
+	cmd     *exec.Cmd
+	in      io.Closer
+	lines   *bufio.Reader
+	address string
+}
+
+// startServer starts one of gatewayServers and waits until it listens.
+func startServer(dir, name string, env ...string) (*server, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(exe, "serve", name)
+	cmd.Env = append(append(os.Environ(), guestsVariable+"="+dir), env...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{cmd: cmd, in: in, lines: bufio.NewReaderSize(out, 64<<20)}
+	if s.address, err = s.lines.ReadString('\n'); err != nil {
+		return nil, errors.Join(err, cmd.Wait())
+	}
+	s.address = strings.TrimSpace(s.address)
+	return s, nil
+}
+
+// end makes it end, and is what it says then.
+func (s *server) end() (x served, err error) {
+	if err := s.in.Close(); err != nil {
+		return x, err
+	}
+	if err := json.NewDecoder(s.lines).Decode(&x); err != nil {
+		return x, err
+	}
+	return x, s.cmd.Wait()
+}
+
+func (s *server) kill() {
+	if s.cmd.ProcessState == nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+	}
+}
+
+// asking appends the n-th request of a connection, and what its answer must be; boom says that it crashes.
+type asking func(request, want []byte, n int, r *rand.Rand) (_, _ []byte, boom bool)
+
+// aUser asks for a user, or crashes the handler.
+func aUser(crash float64) asking {
+	return func(request, want []byte, n int, r *rand.Rand) (_, _ []byte, boom bool) {
+		request = append(request, "GET "...)
+		if boom = r.Float64() < crash; boom {
+			request = append(request, "/boom"...)
+		} else {
+			request = append(request, "/users/u"...)
+			request = strconv.AppendInt(request, int64(n), 10)
+			request = append(request, "?q=x"...)
+			want = append(want, `{"id":"u`...)
+			want = strconv.AppendInt(want, int64(n), 10)
+			want = append(want, `","q":"x"}`...)
+		}
+		return append(request, " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"...), want, boom
+	}
 }
 
 // drove is what the connections have seen.
@@ -204,7 +254,7 @@ func (d *drove) result() *loaded {
 }
 
 // drive sends requests for a time.
-func drive(address string, conns int, long time.Duration, crash float64) (*drove, error) {
+func drive(address string, conns int, long time.Duration, of asking) (*drove, error) {
 	all := &drove{conns: conns}
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -217,7 +267,7 @@ func drive(address string, conns int, long time.Duration, crash float64) (*drove
 		}
 		wait.Go(func() {
 			one := &drove{took: make([]time.Duration, 0, 1<<16)}
-			one.converse(c, address, end, crash, rand.New(rand.NewPCG(uint64(i), 1)))
+			one.converse(c, address, end, of, rand.New(rand.NewPCG(uint64(i), 1)))
 			mu.Lock()
 			defer mu.Unlock()
 			all.took = append(all.took, one.took...)
@@ -235,7 +285,7 @@ func drive(address string, conns int, long time.Duration, crash float64) (*drove
 }
 
 // converse sends requests over one connection, and a new one if it is closed.
-func (d *drove) converse(c net.Conn, address string, end time.Time, crash float64, r *rand.Rand) {
+func (d *drove) converse(c net.Conn, address string, end time.Time, of asking, r *rand.Rand) {
 	in := bufio.NewReaderSize(c, 16<<10)
 	defer func() { c.Close() }()
 	var request, want []byte
@@ -244,19 +294,8 @@ func (d *drove) converse(c net.Conn, address string, end time.Time, crash float6
 		if !now.Before(end) {
 			return
 		}
-		boom := r.Float64() < crash
-		request = append(request[:0], "GET "...)
-		if boom {
-			request = append(request, "/boom"...)
-		} else {
-			request = append(request, "/users/u"...)
-			request = strconv.AppendInt(request, int64(n), 10)
-			request = append(request, "?q=x"...)
-			want = append(want[:0], `{"id":"u`...)
-			want = strconv.AppendInt(want, int64(n), 10)
-			want = append(want, `","q":"x"}`...)
-		}
-		request = append(request, " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n"...)
+		var boom bool
+		request, want, boom = of(request[:0], want[:0], n, r)
 		_ = c.SetDeadline(now.Add(30 * time.Second))
 		_, err := c.Write(request)
 		var a httpAnswer

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/guest-sdk/web"
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
 )
 
@@ -35,29 +33,13 @@ var gatewayServers = []struct {
 	{"net/http", false, plainServer, func() string { return "" }},
 	{"gateway-go", true, func(ctx context.Context) (http.Handler, func() served, error) { return gatewayServer(ctx, "go") }, func() string { return "" }},
 	{"gateway-tinygo", true, func(ctx context.Context) (http.Handler, func() served, error) { return gatewayServer(ctx, "tinygo") }, func() string { return lacksProgram("tinygo") }},
+	{"plain-shop", false, plainShop, func() string { return "it is a piece of run" }},
 	{"extism", false, extismServer, func() string { return "" }},
 }
 
 // gatewayGuests builds what the servers need.
 func gatewayGuests(dir string) error {
-	for _, g := range []struct{ name, source, compiler string }{{"go", "go", "go"}, {"tinygo", "go", "tinygo"}, {"extism", "extism", "go"}} {
-		if lacksProgram(g.compiler) != "" {
-			continue
-		}
-		ctx := context.Background()
-		r, err := build.Guest(ctx, filepath.Join(sourceDir(), "guests", g.source), build.Options{Compiler: g.compiler})
-		if err != nil {
-			return fmt.Errorf("%s: %w", g.name, err)
-		}
-		code, err := r.Code(ctx)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, g.name+".wasm"), code, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return buildGuests(context.Background(), sourceDir(), dir)
 }
 
 // gatewayServe serves until its input ends, and says then what there was.

@@ -14,34 +14,66 @@ type goal struct {
 	show   func(float64) string // of the figure or ratio
 }
 
+const (
+	startBench  = "second start of a bundle with a Go guest"
+	getBench    = "gateway, GET at 16 connections"
+	postBench   = "gateway, POST of an order at 16 connections"
+	keyedBench  = "resident memory of a sleeping keyed actor of standard Go"
+	meterBench  = "compute: all programs, metering's overhead, geometric mean"
+	ourFigure   = "ours"
+	theBaseline = "baseline"
+)
+
+// atMostTimes is a goal for how many times the figure of another a figure is at most.
+func atMostTimes(what, bench, who string, limit float64, other [2]string, name string) goal {
+	return goal{what: what, aim: fmt.Sprintf("<= %gx %s", limit, name), bench: bench, who: who, limit: limit, to: other, atMost: true, show: times}
+}
+
+func atLeastTimes(what, bench, who string, limit float64, other [2]string, name string) goal {
+	return goal{what: what, aim: fmt.Sprintf(">= %gx %s", limit, name), bench: bench, who: who, limit: limit, to: other, show: times}
+}
+
+// atMostSo is a goal for a figure; limit is in the figure's unit.
+func atMostSo(what, bench, who string, limit float64, show func(float64) string) goal {
+	return goal{what: what, aim: "<= " + show(limit), bench: bench, who: who, limit: limit, atMost: true, show: show}
+}
+
 var goals = []goal{
-	{what: "ping-pong, Go SDK, standard Go, instructions", aim: "<= 3,500", bench: "instructions", who: "go", limit: 3500, atMost: true, show: count},
-	{what: "ping-pong, Go SDK, standard Go", aim: "<= 1.2 us where a call of naive wazero takes 37 ns", bench: "ping-pong", who: "go", limit: 1200, atMost: true, show: nanoseconds},
-	{what: "ping-pong, Go SDK, TinyGo, instructions", aim: "<= 1,500", bench: "instructions", who: "tinygo", limit: 1500, atMost: true, show: count},
-	{what: "ping-pong, Go SDK, TinyGo", aim: "<= goakt", bench: "ping-pong", who: "tinygo", to: [2]string{"ping-pong", "goakt"}, limit: 1, atMost: true, show: times},
-	{what: "ping-pong, WAT", aim: "<= 0.6x goakt", bench: "ping-pong", who: "wat", to: [2]string{"ping-pong", "goakt"}, limit: 0.6, atMost: true, show: times},
-	{what: "ping-pong, native", aim: "<= 0.6x goakt", bench: "ping-pong", who: "native", to: [2]string{"ping-pong", "goakt"}, limit: 0.6, atMost: true, show: times},
-	{what: "fan-in, native", aim: ">= hollywood", bench: "fan-in", who: "native", to: [2]string{"fan-in", "hollywood"}, limit: 1, show: times},
-	{what: "fan-in, WAT", aim: ">= hollywood", bench: "fan-in", who: "wat", to: [2]string{"fan-in", "hollywood"}, limit: 1, show: times},
-	{what: "fan-in, Go SDK, standard Go", aim: ">= 0.5x hollywood", bench: "fan-in", who: "go", to: [2]string{"fan-in", "hollywood"}, limit: 0.5, show: times},
-	{what: "ask, native", aim: "<= goakt", bench: "ask", who: "native", to: [2]string{"ask", "goakt"}, limit: 1, atMost: true, show: times},
-	{what: "ask, WAT", aim: "<= goakt", bench: "ask", who: "wat", to: [2]string{"ask", "goakt"}, limit: 1, atMost: true, show: times},
-	{what: "ask, Go SDK, standard Go", aim: "<= goakt", bench: "ask", who: "go", to: [2]string{"ask", "goakt"}, limit: 1, atMost: true, show: times},
-	{what: "spawn, no instance come back, WAT", aim: "<= 8 us", bench: "spawn-living", who: "wat", limit: 8, atMost: true, show: microseconds},
-	{what: "spawn, no instance come back, TinyGo", aim: "<= 12 us", bench: "spawn-living", who: "tinygo", limit: 12, atMost: true, show: microseconds},
-	{what: "spawn, no instance come back, standard Go", aim: "<= 60 us", bench: "spawn-living", who: "go", limit: 60, atMost: true, show: microseconds},
-	{what: "awake actor, WAT", aim: "<= 13 KiB", bench: "memory-awake", who: "wat", limit: 13 << 10, atMost: true, show: kib},
-	{what: "awake actor, TinyGo", aim: "<= 25 KiB", bench: "memory-awake", who: "tinygo", limit: 25 << 10, atMost: true, show: kib},
-	{what: "awake actor, standard Go", aim: "<= 90 KiB", bench: "memory-awake", who: "go", limit: 90 << 10, atMost: true, show: kib},
-	{what: "Go panic, restart, next message", aim: "<= 30 us", bench: "crash", who: "go", limit: 30, atMost: true, show: microseconds},
-	{what: "64 pairs, two cores against one, native", aim: ">= 1.7x", bench: "pairs-2", who: "native", to: [2]string{"pairs-1", "native"}, limit: 1.7, show: times},
-	{what: "64 pairs, two cores against one, WAT", aim: ">= 1.7x", bench: "pairs-2", who: "wat", to: [2]string{"pairs-1", "wat"}, limit: 1.7, show: times},
-	{what: "64 pairs, two cores against one, standard Go", aim: ">= 1.7x", bench: "pairs-2", who: "go", to: [2]string{"pairs-1", "go"}, limit: 1.7, show: times},
-	{what: "metering's overhead, geometric mean", aim: "<= 1.1x", bench: "compute: all programs, metering's overhead, geometric mean", who: "ours", limit: 1.1, atMost: true, show: times},
+	atMostTimes("a struct of six fields, Go actors", "struct", "native", 1.2, [2]string{"struct", "goakt"}, "goakt"),
+	atMostTimes("a struct of six fields, standard Go", "struct", "go", 2.5, [2]string{"struct", "goakt"}, "goakt"),
+	atMostTimes("a struct of six fields, TinyGo", "struct", "tinygo", 2, [2]string{"struct", "goakt"}, "goakt"),
+	atMostSo("32 bytes, instructions, standard Go", "instructions", "go", 5500, count),
+	atMostSo("32 bytes, instructions, TinyGo", "instructions", "tinygo", 5000, count),
+	atMostSo("32 bytes, instructions, WAT", "instructions", "wat", 3300, count),
+	atMostTimes("ping-pong, 32 bytes, standard Go", "ping-pong", "go", 1, [2]string{"ping-pong", "hollywood"}, "hollywood"),
+	atMostTimes("64 KiB, Go actors", "payload-64k", "native", 1.5, [2]string{"payload-64k", "copies"}, "two copies"),
+	atMostTimes("64 KiB, standard Go", "payload-64k", "go", 3, [2]string{"payload-64k", "copies"}, "two copies"),
+	atMostTimes("64 KiB, TinyGo", "payload-64k", "tinygo", 3, [2]string{"payload-64k", "copies"}, "two copies"),
+	atMostTimes("1 MiB, Go actors", "payload-1m", "native", 1.5, [2]string{"payload-1m", "copies"}, "two copies"),
+	atMostTimes("1 MiB, standard Go", "payload-1m", "go", 3, [2]string{"payload-1m", "copies"}, "two copies"),
+	atMostTimes("1 MiB, TinyGo", "payload-1m", "tinygo", 3, [2]string{"payload-1m", "copies"}, "two copies"),
+	atMostTimes("a hop around 10^4 actors, WAT", "ring", "wat", 1, [2]string{"ring", "hollywood"}, "hollywood"),
+	atMostTimes("a hop around 10^4 actors, standard Go", "ring", "go", 1.5, [2]string{"ping-pong", "go"}, "between two"),
+	atMostSo("awake actor, standard Go", "memory-awake", "go", 30<<10, kib),
+	atMostSo("awake actor, TinyGo", "memory-awake", "tinygo", 25<<10, kib),
+	atMostSo("awake actor, WAT", "memory-awake", "wat", 13<<10, kib),
+	atMostSo("sleeping keyed actor, standard Go", keyedBench, ourFigure, 4, func(x float64) string { return number4(x) + " KiB" }),
+	atMostSo("spawn to first message, 10^4 living, WAT", "spawn-living", "wat", 8, microseconds),
+	atMostSo("spawn to first message, 10^4 living, TinyGo", "spawn-living", "tinygo", 14, microseconds),
+	atMostSo("spawn to first message, 10^4 living, standard Go", "spawn-living", "go", 40, microseconds),
+	atMostTimes("ask from outside, Go actor", "ask", "native", 1, [2]string{"ask", "goakt"}, "goakt"),
+	atMostTimes("ask from outside, standard Go", "ask", "go", 1.4, [2]string{"ask", "goakt"}, "goakt"),
+	atLeastTimes("the gateway's GET at 16 connections", getBench, ourFigure, 0.8, [2]string{getBench, theBaseline}, "net/http"),
+	atLeastTimes("a shop's POST", postBench, ourFigure, 0.4, [2]string{postBench, theBaseline}, "plain Go"),
+	atMostSo("second start with a Go guest", startBench, ourFigure, 20, func(x float64) string { return number4(x) + " ms" }),
+	atMostSo("a panic of standard Go, restart, next message", "crash", "go", 30, microseconds),
+	atLeastTimes("64 pairs on two cores, Go actors", "pairs-2", "native", 1.7, [2]string{"pairs-1", "native"}, "on one"),
+	atLeastTimes("64 pairs on two cores, WAT", "pairs-2", "wat", 1.7, [2]string{"pairs-1", "wat"}, "on one"),
+	atLeastTimes("64 pairs on two cores, standard Go", "pairs-2", "go", 1.7, [2]string{"pairs-1", "go"}, "on one"),
+	atMostSo("metering's overhead, geometric mean", meterBench, ourFigure, 1.1, times),
 }
 
 func count(x float64) string        { return fmt.Sprintf("%.0f", x) }
-func nanoseconds(x float64) string  { return number4(x) + " ns" }
 func microseconds(x float64) string { return number4(x) + " us" }
 func kib(x float64) string          { return number4(x/1024) + " KiB" }
 func times(x float64) string        { return fmt.Sprintf("%.2fx", x) }
@@ -53,7 +85,7 @@ func (g *goal) reached(records map[string]record) (figure, met string) {
 		return "-", "not measured"
 	}
 	if r.Missing != "" {
-		return "-", r.Missing
+		return "-", oneLine(r.Missing)
 	}
 	x := r.Median
 	if g.to[0] != "" {
@@ -66,5 +98,5 @@ func (g *goal) reached(records map[string]record) (figure, met string) {
 	if g.atMost == (x <= g.limit) || x == g.limit {
 		return g.show(x), "met"
 	}
-	return g.show(x), "**not met**"
+	return g.show(x), "**missed**"
 }

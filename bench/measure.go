@@ -16,7 +16,10 @@ import (
 // other.
 func (l *lab) interleave(a, b func() (float64, error)) (float64, float64, error) {
 	var as, bs []float64
-	for range l.rounds {
+	for round := range l.rounds {
+		if round > 0 && l.over() {
+			break
+		}
 		runtime.GC()
 		x, err := a()
 		if err != nil {
@@ -35,7 +38,10 @@ func (l *lab) interleave(a, b func() (float64, error)) (float64, float64, error)
 // repeat measures f alone and returns the median.
 func (l *lab) repeat(f func() (float64, error)) (float64, error) {
 	var xs []float64
-	for range l.rounds {
+	for round := range l.rounds {
+		if round > 0 && l.over() {
+			break
+		}
 		x, err := f()
 		if err != nil {
 			return 0, err

@@ -91,10 +91,17 @@ func (r *reporter) write(x record) error {
 	if x.Better == "" {
 		x.Better = "less"
 	}
+	who := x.Who
+	switch who {
+	case ourFigure:
+		who = x.Bench
+	case theBaseline:
+		who = "  the baseline"
+	}
 	if x.Missing != "" {
-		fmt.Fprintf(r.human, "  %-28s -  (%s)\n", x.Who, x.Missing)
+		fmt.Fprintf(r.human, "  %-28s -  (%s)\n", who, x.Missing)
 	} else {
-		fmt.Fprintf(r.human, "  %-28s %10.4g %-14s %.4g..%.4g  %s\n", x.Who, x.Median, x.Unit, x.Min, x.Max, x.Note)
+		fmt.Fprintf(r.human, "  %-28s %10.4g %-14s %.4g..%.4g  %s\n", who, x.Median, x.Unit, x.Min, x.Max, x.Note)
 	}
 	return r.enc.Encode(x)
 }
@@ -113,6 +120,18 @@ func (r *reporter) pair(name, unit string, values, baselines []float64, note str
 	y := record{Bench: name, Who: "baseline", Unit: unit}
 	y.fill(baselines)
 	return r.write(y)
+}
+
+// more is compare where more is better.
+func (r *reporter) more(name, unit string, value, baseline float64, note string) error {
+	for _, x := range []record{{Who: ourFigure, Note: note, Median: value}, {Who: theBaseline, Median: baseline}} {
+		y := record{Bench: name, Who: x.Who, Unit: unit, Better: "more", Note: x.Note}
+		y.fill([]float64{x.Median})
+		if err := r.write(y); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // alone reports a value that has no baseline.

@@ -20,7 +20,7 @@ func contestants() []*contestant {
 	return []*contestant{
 		oursGo, oursTinyGo, oursWAT, native,
 		goroutines, hollywood, proto, ergoContestant, goakt, erlang,
-		extismContestant, naiveWATContestant, naiveGoContestant,
+		extismContestant, naiveWATContestant, naiveGoContestant, copies,
 	}
 }
 
@@ -51,7 +51,7 @@ func (l *lab) launch(exe, guests string, b *benchmark, c *contestant) (*runner, 
 	if l.quick {
 		args = append(args, "quick")
 	}
-	r := &runner{cmd: exec.Command(exe, args...), limit: 90 * time.Second}
+	r := &runner{cmd: exec.Command(exe, args...), limit: 30 * time.Second}
 	if l.quick { // some peers never come back from a crash
 		r.limit = 10 * time.Second
 	}
@@ -152,7 +152,7 @@ func (l *lab) contest(b *benchmark, sides []*side, rounds int) {
 		rounds = min(rounds, b.most)
 	}
 	for round := range rounds {
-		if l.budget > 0 && round >= 3 && time.Since(began) > l.budget {
+		if l.budget > 0 && round > 0 && time.Since(began) > l.budget {
 			break // the machine is busy, or somebody slow
 		}
 		for _, s := range sides {
@@ -203,28 +203,19 @@ func (s *side) record(b *benchmark) record {
 	return x
 }
 
-// contests runs the benchmarks that match, of the contestants that match.
-func (l *lab) contests(only, who *regexp.Regexp) error {
-	exe, err := os.Executable()
-	if err != nil {
-		return err
+// contestOf runs a benchmark, of the contestants that match.
+func (l *lab) contestOf(exe string, b *benchmark, who *regexp.Regexp) error {
+	fmt.Fprintf(os.Stderr, "%s  [%s, %s for it]\n", b.title, time.Since(l.began).Round(time.Second), l.budget.Round(time.Second))
+	var sides []*side
+	for _, c := range contestants() {
+		if who.MatchString(c.name) {
+			sides = append(sides, l.side(b, c, exe, l.guests))
+		}
 	}
-	for _, b := range benchmarks {
-		if !only.MatchString(b.name) {
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "%s  [%s]\n", b.title, time.Since(l.began).Round(time.Second))
-		var sides []*side
-		for _, c := range contestants() {
-			if who.MatchString(c.name) {
-				sides = append(sides, l.side(b, c, exe, l.guests))
-			}
-		}
-		l.contest(b, sides, l.rounds)
-		for _, s := range sides {
-			if err := l.report.write(s.record(b)); err != nil {
-				return err
-			}
+	l.contest(b, sides, l.rounds)
+	for _, s := range sides {
+		if err := l.report.write(s.record(b)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -259,7 +250,7 @@ type lab struct {
 	guests string // of the guests that were built
 	goPing []byte
 	naive  []byte
-	budget time.Duration
+	budget time.Duration // for a benchmark, or for a piece
 }
 
 // scale shortens a count where the run is to be quick.

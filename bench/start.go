@@ -19,10 +19,8 @@ func start(l *lab) error {
 	}
 	defer os.RemoveAll(dir)
 	root := filepath.Dir(l.dir)
-	exe := filepath.Join(dir, "wasmactors")
-	build := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-o", exe, "./cmd/wasmactors")
-	build.Dir, build.Stderr = root, os.Stderr
-	if err := build.Run(); err != nil {
+	exe, err := l.command()
+	if err != nil {
 		return err
 	}
 	hello := filepath.Join(root, "samples", "hello")
@@ -61,7 +59,7 @@ func start(l *lab) error {
 	if err != nil {
 		return err
 	}
-	if err := l.report.compare("second start of a bundle with a Go guest", "ms", second, first, "the whole process, four messages included; baseline: the first start"); err != nil {
+	if err := l.report.compare(startBench, "ms", second, first, "the whole process, four messages included; baseline: the first start"); err != nil {
 		return err
 	}
 	floor, err := l.repeat(func() (float64, error) {

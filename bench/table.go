@@ -177,7 +177,7 @@ func writeOthers(w *bytes.Buffer, records []record) {
 		}
 		figure, note := number4(r.Median)+" "+r.Unit, r.Note
 		if r.Missing != "" {
-			figure, note = "-", r.Missing
+			figure, note = "-", oneLine(r.Missing)
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.Bench, figure, baseline, note)
 	}
@@ -194,7 +194,7 @@ func writeMissing(w *bytes.Buffer, by map[string]record) {
 			if !ok || r.Missing == "" {
 				continue
 			}
-			why := strings.Join(strings.Fields(strings.ReplaceAll(r.Missing, "|", "/")), " ")
+			why := oneLine(r.Missing)
 			if which[why] == nil {
 				reasons = append(reasons, why)
 			}
@@ -204,4 +204,9 @@ func writeMissing(w *bytes.Buffer, by map[string]record) {
 			fmt.Fprintf(w, "| %s | %s | %s |\n", c.title, strings.Join(which[why], ", "), why)
 		}
 	}
+}
+
+// oneLine is a text as a cell of a table.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, "|", "/")), " ")
 }
