@@ -1,11 +1,10 @@
 package host
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -22,29 +21,29 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	if g.inst.Load() != nil {
 		return nil, false
 	}
-	weight, snap := sandbox.Weight(g.image), (*sandbox.Snapshot)(nil)
+	weight, snap := sandbox.Weight(g.inst.Image), (*sandbox.Snapshot)(nil)
 	if a.props.state != nil {
 		saved, err := decodeState(*a.props.state)
 		if err == nil {
-			snap, err = sandbox.DecodeSnapshot(g.image, saved.Guest, a.props.limits.Memory)
+			snap, err = sandbox.DecodeSnapshot(g.inst.Image, saved.Guest, a.props.limits.Memory)
 		}
 		if err != nil {
 			return asFailure(abi.FailureInit, err), false
 		}
-		weight = sandbox.SavedWeight(g.image, snap)
+		weight = sandbox.SavedWeight(g.inst.Image, snap)
 	}
-	_, err := g.obtain(scr, weight, snap)
+	_, err := g.inst.Obtain(scr.w, weight, snap)
 	switch {
 	case err == nil:
 		return nil, false
-	case noRoom(err) && !hopeless(err):
+	case instance.NoRoom(err) && !instance.Hopeless(err):
 		g.start = &starting{s.cause, s.held} // s itself would always be on the heap
 		a.holds.add(holdInstance)
-		g.tryAgain("start", err, sysmail.Msg{Kind: sysmail.Instance})
+		g.inst.TryAgain("start", err, sysmail.Msg{Kind: sysmail.Instance})
 		return nil, true
-	case noRoom(err):
+	case instance.NoRoom(err):
 		a.crowded = true
-		g.memoryRefused("start", err)
+		memoryRefused(a, "start", err)
 	}
 	return asFailure(abi.FailureInit, err), false
 }
@@ -55,8 +54,8 @@ func (g *guest) setImage() {
 	if image == g.pin.of && image != nil {
 		image = g.pin.image
 	}
-	if image != g.image {
-		g.release()
+	if image != g.inst.Image {
+		g.inst.Release()
 		for !sandbox.Use(image) && image != g.module.Image() {
 			image = g.module.Image() // the one before was closed meanwhile
 		}
@@ -66,10 +65,10 @@ func (g *guest) setImage() {
 
 // setCode has the guest run an image, which the caller has taken into use.
 func setCode(g *guest, image *sandbox.Image) {
-	sandbox.Unuse(g.image)
+	sandbox.Unuse(g.inst.Image)
 	d := image.Description()
 	g.pin = pin{}
-	g.image, g.sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)
+	g.inst.Image, g.inst.Sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)
 }
 
 // startsLater begins the incarnation again in a while, where there were too many long turns for its start to go on. That
@@ -78,15 +77,9 @@ func (g *guest) startsLater(f *abi.Failure, s starting) bool {
 	if !sandbox.IsCrowded(f) {
 		return false
 	}
-	g.release()
+	g.inst.Release()
 	g.start = &starting{s.cause, s.held}
 	g.actor.holds.add(holdInstance)
-	g.tryAgain("start", f, sysmail.Msg{Kind: sysmail.Instance})
+	g.inst.TryAgain("start", f, sysmail.Msg{Kind: sysmail.Instance})
 	return true
-}
-
-// hopeless reports whether an actor would not fit even if it were alone.
-func hopeless(err error) bool {
-	var bound *account.Error
-	return errors.As(err, &bound) && bound.Never
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -70,7 +71,7 @@ func TestStartsWaitForRoom(t *testing.T) {
 			}
 			l.Stop(first)
 			l.run()
-			l.pass(mostRetry)
+			l.pass(instance.MostRetry)
 			m := ended(t, waits)
 			if got := must(l.View().Info(second))(t); m != nil || got.State != StateRunning || got.Incarnation != 0 {
 				t.Errorf("%v, %+v", m, got)
@@ -111,7 +112,7 @@ func TestAStartThatWaitsCanBeOverruled(t *testing.T) {
 			}
 			l.Stop(first)
 			l.run()
-			l.pass(mostRetry)
+			l.pass(instance.MostRetry)
 			if got := l.state("second"); got != c.state || a.begun.Load() != c.begun {
 				t.Errorf("it is %s, begun: %v", got, a.begun.Load())
 			}
@@ -152,7 +153,7 @@ func TestNoStartIsLost(t *testing.T) {
 			}
 			l.run()
 			for range 60 {
-				l.pass(mostRetry)
+				l.pass(instance.MostRetry)
 			}
 			if n := l.pool.Held(); n > memory {
 				t.Errorf("%d of %d bytes are held", n, memory)

@@ -26,7 +26,7 @@ func (g *guest) openBox(scr *scratch) {
 	}
 	l := blackbox.Life{
 		Path: a.ref().String(), Type: a.props.typ, Ref: a.uid, Incarnation: a.Incarnation(), Turns: a.turns, Seed: g.seed,
-		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Image: g.image, Limits: g.limits(scr, 0),
+		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Image: g.inst.Image, Limits: g.limits(scr, 0),
 	}
 	box, ok := a.sys.cfg.box.NewBox(&l)
 	if ok {

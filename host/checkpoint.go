@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
@@ -447,19 +448,19 @@ func (b *recordedBox) save(w *waiting) (mail []mailState, position uint64) {
 }
 
 func (g *guest) saveRewind(w *wholeState) (err error) {
-	s := g.states
+	s := g.inst.States
 	if s == nil {
 		return nil
 	}
-	w.Rewind = &rewindState{Why: s.why}
-	if s.why != "" {
+	w.Rewind = &rewindState{Why: s.Why}
+	if s.Why != "" {
 		return nil
 	}
-	if w.Rewind.Guest, err = sandbox.AppendSnapshot(nil, g.image, &s.snap); err != nil {
+	if w.Rewind.Guest, err = sandbox.AppendSnapshot(nil, g.inst.Image, &s.Snap); err != nil {
 		return err
 	}
-	for _, l := range s.log {
-		w.Rewind.Log = append(w.Rewind.Log, loggedState{Mail: mailOf(l.env), Now: l.now, Turn: l.turn, Behind: l.behind, Unread: l.unread})
+	for _, l := range s.Log {
+		w.Rewind.Log = append(w.Rewind.Log, loggedState{Mail: mailOf(l.Mail), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
 	}
 	return nil
 }
@@ -609,27 +610,27 @@ func restoreActor(scr *scratch, a *actor, x *actorState) error {
 	g.setImage()
 	g.draw(x.Incarnation)
 	if x.Guest != nil {
-		snap, err := sandbox.DecodeSnapshot(g.image, x.Guest, 0) // its memory may be from before a limit was lowered
+		snap, err := sandbox.DecodeSnapshot(g.inst.Image, x.Guest, 0) // its memory may be from before a limit was lowered
 		if err != nil {
 			return err
 		}
-		g.fallAsleep(snap)
-		g.failed = w.Failed
+		g.inst.FallAsleep(snap)
+		g.inst.Failed = w.Failed
 	}
 	if r := w.Rewind; r != nil {
-		g.states = &states{why: r.Why}
+		g.inst.States = &instance.States{Why: r.Why}
 		if r.Why == "" {
-			snap, err := sandbox.DecodeSnapshot(g.image, r.Guest, 0)
+			snap, err := sandbox.DecodeSnapshot(g.inst.Image, r.Guest, 0)
 			if err != nil {
 				return err
 			}
-			g.states.snap = *snap
+			g.inst.States.Snap = *snap
 			for i := range r.Log {
 				l := &r.Log[i]
-				g.states.remember(logged{env: l.Mail.envelope(), now: l.Now, turn: l.Turn, behind: l.Behind, unread: l.Unread})
+				g.inst.States.Remember(instance.Logged{Mail: l.Mail.envelope(), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
 			}
 		}
-		g.noteStates()
+		g.inst.NoteStates()
 	}
 	if err := a.restoreHeld(scr, x); err != nil {
 		return err

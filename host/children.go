@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -42,7 +43,7 @@ func (a *actor) reserve(scr *scratch, name string, p *Props, uid abi.Ref) (*acto
 		return nil, ErrStopped
 	}
 	m, refusal, err := a.enroll(scr, name, p, uid)
-	for i := 0; err != nil && i < mostPutAway && a.makeRoomFor(scr, err, i); i++ { // not under the family's lock
+	for i := 0; err != nil && i < instance.MostPutAway && a.makeRoomFor(scr, err, i); i++ { // not under the family's lock
 		m, refusal, err = a.enroll(scr, name, p, uid)
 	}
 	switch {
@@ -63,9 +64,9 @@ func (a *actor) reserve(scr *scratch, name string, p *Props, uid abi.Ref) (*acto
 // means that there is really no room, and not that all guests have just got a message.
 func (a *actor) makeRoomFor(scr *scratch, err error, nth int) bool {
 	if g, ok := a.behaviour.(*guest); ok && scr != nil {
-		defer g.pause(scr, a.Now())
+		defer g.inst.Pause(scr.w, a.Now())
 	}
-	if a.makeRoom(nil, err) {
+	if a.sys.room.MakeRoom(&a.tree.awake, nil, err) {
 		return true
 	}
 	if full := new(account.Error); scr != nil || a.sys.cfg.manual || !errors.As(err, &full) || full.Pool == nil || !full.Pool.Root() {

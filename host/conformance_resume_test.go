@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -18,7 +19,7 @@ func TestResumeGivesTheStateBefore(t *testing.T) { awakeOrNot(t, rowResumeGivesT
 func rowResumeGivesTheStateBefore(t *testing.T) {
 	for _, how := range []string{"panic x", "fail x"} {
 		// Around every multiple of a checkpoint.
-		for _, turns := range []int{0, 1, 2, checkpointTurns - 2, checkpointTurns - 1, checkpointTurns, checkpointTurns + 1, 2 * checkpointTurns, 5*checkpointTurns + 3} {
+		for _, turns := range []int{0, 1, 2, instance.CheckpointTurns - 2, instance.CheckpointTurns - 1, instance.CheckpointTurns, instance.CheckpointTurns + 1, 2 * instance.CheckpointTurns, 5*instance.CheckpointTurns + 3} {
 			for _, oneEntry := range []bool{false, true} {
 				l := newLab(t, otherwise(supervision.Resume))
 				ref := l.spawn("a", familyGuest(t, "worker"))
@@ -49,7 +50,7 @@ func rowResumeRepeatsInSilence(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Resume))
 	sink := l.sinkhole()
 	ref := l.spawn("a", familyGuest(t, "worker"))
-	for range 2*checkpointTurns + 5 {
+	for range 2*instance.CheckpointTurns + 5 {
 		l.tell(ref, "roll", "kids")
 		l.pass(3*time.Microsecond + 1)
 	}
@@ -58,7 +59,7 @@ func rowResumeRepeatsInSilence(t *testing.T) {
 	if after := l.get(ref); before == 0 || after != before {
 		t.Errorf("%d before, %d after", before, after)
 	}
-	if n := len(l.table.Get(ref.UID()).kids()); n != kids || kids != 2*checkpointTurns+5 || len(*sink) != 0 {
+	if n := len(l.table.Get(ref.UID()).kids()); n != kids || kids != 2*instance.CheckpointTurns+5 || len(*sink) != 0 {
 		t.Errorf("%d children before, %d after; %v", kids, n, *sink)
 	}
 	l.tell(ref, "kids") // the guest and the host agree on which child is next
@@ -153,7 +154,7 @@ func rowOnlyWhoCanBeResumedPays(t *testing.T) {
 		l := newLab(t, otherwise(d))
 		ref := l.spawn("a", familyGuest(t, "worker"))
 		l.tell(ref, 1)
-		if kept := l.table.Get(ref.UID()).behaviour.(*guest).states != nil; kept != (d == supervision.Resume) {
+		if kept := l.table.Get(ref.UID()).behaviour.(*guest).inst.States != nil; kept != (d == supervision.Resume) {
 			t.Errorf("%v: kept: %v", d, kept)
 		}
 	}

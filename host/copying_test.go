@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -48,7 +49,7 @@ func TestWakingCountsForTheRun(t *testing.T) {
 	const messages = 10
 	sys, spawn := inTree(t)
 	g := spawn("g", puppet(t))
-	waitFor(t, "it sleeps", func() bool { return guestOf(sys.table.Get(g.UID())).PutAway() })
+	waitFor(t, "it sleeps", func() bool { return guestOf(sys.table.Get(g.UID())).inst.PutAway() })
 	seen := make(chan uint64, messages) // turns in the runs before, when the guest sends
 	must(sys.Spawn("probe", Func(func(*Context, Message) error { return nil }).WithMailbox(func(MailboxLimits) Mailbox {
 		return &refusing{came: func() { seen <- sys.table.Get(g.UID()).turnCount() }}
@@ -98,7 +99,7 @@ func TestRoomForAChildCountsForTheRun(t *testing.T) {
 
 // A run that is about to copy a large memory lets others run before, by no clock: those behind it in its lane do not wait.
 func TestRunsYieldBeforeLargeCopies(t *testing.T) {
-	const pages = 2 * largeCopy / 65536
+	const pages = 2 * instance.LargeCopy / 65536
 	image := load(t, newEngine(t), "testdata/brute.wasm")
 	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(NewVirtualClock(time.Unix(0, 0))))
 	for name, c := range map[string]struct {
@@ -120,17 +121,17 @@ func TestRunsYieldBeforeLargeCopies(t *testing.T) {
 				t.Errorf("%s, %s: it yields: %v", name, what, got)
 			}
 		}
-		g.states = &states{}
-		within("is saved", false, func(ctx *Context) { g.checkpoint(ctx.scr) }) // it is not known yet how large that is
-		within("is saved again", c.want, func(ctx *Context) { g.checkpoint(ctx.scr) })
-		within("goes back", c.want, func(ctx *Context) { g.goBack(ctx.scr, g.inst.Load()) })
-		g.forgetStates()
-		within("falls asleep", c.want, func(ctx *Context) { sys.awake.Hold(&g.node); g.sleep(ctx.scr) })
-		if g.asleep == nil {
+		g.inst.States = &instance.States{}
+		within("is saved", false, func(ctx *Context) { g.inst.Checkpoint(ctx.scr.w) }) // it is not known yet how large that is
+		within("is saved again", c.want, func(ctx *Context) { g.inst.Checkpoint(ctx.scr.w) })
+		within("goes back", c.want, func(ctx *Context) { g.inst.GoBack(ctx.scr.w) })
+		g.inst.ForgetStates()
+		within("falls asleep", c.want, func(ctx *Context) { sys.awake.Hold(&g.inst.Node); g.inst.Sleep(ctx.scr.w) })
+		if g.inst.Snapshot == nil {
 			t.Errorf("%s: it does not sleep", name)
 		}
-		within("wakes", c.want, func(ctx *Context) { _, _ = g.instance(ctx.scr) })
-		if g.asleep != nil {
+		within("wakes", c.want, func(ctx *Context) { _, _ = g.inst.Get(ctx.scr.w) })
+		if g.inst.Snapshot != nil {
 			t.Errorf("%s: it does not wake", name)
 		}
 		within("is reset", c.want, func(ctx *Context) { g.End(ctx, End{}) })
@@ -159,14 +160,14 @@ func TestSavingCountsForTheRun(t *testing.T) {
 	a := sys.table.Get(must(sys.Spawn("small", puppet(t)))(t).UID()) // a large one would let others run before
 	waitFor(t, "it is idle", func() bool { return a.begun.Load() && !a.running() })
 	g := guestOf(a)
-	g.states = &states{}
-	if !spends(t, sys, func(ctx *Context) { g.checkpoint(ctx.scr) }) {
+	g.inst.States = &instance.States{}
+	if !spends(t, sys, func(ctx *Context) { g.inst.Checkpoint(ctx.scr.w) }) {
 		t.Error("that it is saved does not count")
 	}
-	if !spends(t, sys, func(ctx *Context) { g.goBack(ctx.scr, g.inst.Load()) }) {
+	if !spends(t, sys, func(ctx *Context) { g.inst.GoBack(ctx.scr.w) }) {
 		t.Error("that it goes back does not count")
 	}
-	g.forgetStates()
+	g.inst.ForgetStates()
 }
 
 // So do turns that are repeated to resume it, each of them too short to let others run.
@@ -177,21 +178,21 @@ func TestRepeatedTurnsCountForTheRun(t *testing.T) {
 	ref := must(sys.SpawnBelow(top, "g", Guest(image, "brute")))(t)
 	a := sys.table.Get(ref.UID())
 	waitFor(t, "the start", func() bool { return a.begun.Load() && !a.running() })
-	const turns = checkpointTurns - 2
+	const turns = instance.CheckpointTurns - 2
 	for range turns {
 		must(0, sys.Tell(ref, order(verbSpin, 100_000, nil)))(t)
 	}
 	waitFor(t, "it is idle", func() bool { return a.turnCount() == turns+1 && !a.running() })
 	g := guestOf(a)
-	if len(g.states.log) != turns {
-		t.Fatal(len(g.states.log), " turns to repeat")
+	if len(g.inst.States.Log) != turns {
+		t.Fatal(len(g.inst.States.Log), " turns to repeat")
 	}
 	repeat := func(n int) (spent bool) {
-		all := g.states.log
-		defer func() { g.states.log = all }()
-		g.states.log = all[:n]
+		all := g.inst.States.Log
+		defer func() { g.inst.States.Log = all }()
+		g.inst.States.Log = all[:n]
 		return spends(t, sys, func(ctx *Context) {
-			if !g.repeat(ctx.scr, g.inst.Load()) {
+			if !g.repeat(ctx.scr) {
 				t.Error("they fail")
 			}
 		})
@@ -210,7 +211,7 @@ func TestResetsCountForTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const pages = largeCopy / 65536
+	const pages = instance.LargeCopy / 65536
 	memory := func(pages byte) []byte { return []byte{5, 3, 1, 0, pages} } // the section: one of so many, without a bound
 	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(&striding{Clock: RealClock()}))
 	for _, n := range []byte{pages - 1, pages} { // below what is large enough to let others run before

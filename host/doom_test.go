@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -201,7 +202,7 @@ func TestStartsThatWaitAreNotBegunAtTheEnd(t *testing.T) {
 	for !l.table.Get(top.UID()).life.State().Ending() {
 		l.Step()
 	}
-	l.clock.Advance(mostRetry)
+	l.clock.Advance(instance.MostRetry)
 	l.run()
 	if kid.begun.Load() || l.table.Get(top.UID()) != nil {
 		t.Errorf("begun: %v; the top is there: %v", kid.begun.Load(), l.table.Get(top.UID()) != nil)

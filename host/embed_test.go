@@ -225,7 +225,7 @@ func TestReplace(t *testing.T) {
 	if err := m.Replace(batching); err != nil {
 		t.Fatal(err)
 	}
-	image := func() any { return guestOf(l.table.Get(g.UID())).image }
+	image := func() any { return guestOf(l.table.Get(g.UID())).inst.Image }
 	l.say(g, script(rec(recAdd, 2, nil)))
 	if image() != any(simple) {
 		t.Error("it changed under an incarnation")

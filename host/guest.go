@@ -4,6 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
@@ -18,7 +19,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	a, x := g.actor, g.inst.Load()
 	if state := a.props.state; state != nil {
 		if err := g.restore(ctx, *state); err != nil {
-			g.release()
+			g.inst.Release()
 			return asFailure(abi.FailureInit, err)
 		}
 		a.props.state = nil // the incarnations after it start over
@@ -26,8 +27,8 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		return nil
 	}
 	g.draw(a.Incarnation())
-	g.use() // the incarnation before may have left it out of the list: it could not be put away
-	if !g.image.Frozen() {
+	g.inst.Use() // the incarnation before may have left it out of the list: it could not be put away
+	if !g.inst.Image.Frozen() {
 		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
 		in.Seed = secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation())
 		if f := x.Prepare(&in); f != nil {
@@ -103,7 +104,7 @@ func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender ab
 // Handle implements Behaviour: it runs a batch of messages.
 func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	a, scr := g.actor, ctx.scr
-	x, err := g.instance(scr)
+	x, err := g.inst.Get(scr.w)
 	if err != nil {
 		return g.noInstance(err)
 	}
@@ -111,8 +112,8 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 		return nil
 	}
 	scr.entry.Killable = true
-	g.use()
-	if !sandbox.Batching(g.image) {
+	g.inst.Use()
+	if !sandbox.Batching(g.inst.Image) {
 		budget = 1
 	}
 	now := g.turnTime(scr)
@@ -164,7 +165,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 // Decide implements Behaviour: a turn with a child_failed envelope, which the guest
 // answers with the command decide.
 func (g *guest) Decide(ctx *Context, child Ref, f *abi.Failure) (supervision.Directive, *abi.Failure) {
-	x, err := g.instance(ctx.scr)
+	x, err := g.inst.Get(ctx.scr.w)
 	if err != nil || x == nil {
 		return 0, nil // the default decides
 	}
@@ -182,28 +183,28 @@ func (g *guest) End(ctx *Context, end End) {
 		g.lastTurn(ctx.scr, end)
 	}
 	if end.Last {
-		defer sandbox.Unuse(g.image)
+		defer sandbox.Unuse(g.inst.Image)
 	}
-	g.forgetStates()
+	g.inst.ForgetStates()
 	g.dropBox()
 	dropTrial(g, "it has been restarted, or has ended")
-	g.forgetSleep()
+	g.inst.ForgetSleep()
 	g.stopWaiting()
 	x := g.inst.Load()
 	if x == nil {
 		return
 	}
-	if x.MemoryBytes() >= largeReset {
+	if x.MemoryBytes() >= instance.LargeReset {
 		ctx.scr.w.Yield()
 	}
-	if x.MemoryBytes() >= largeCopy {
-		defer g.actor.copied(ctx.scr.w, g.actor.Now())
+	if x.MemoryBytes() >= instance.LargeCopy {
+		defer g.inst.Copied(ctx.scr.w, g.actor.Now())
 	}
 	if end.Last || end.Delayed || x.Reset() != nil {
-		g.release()
-	} else if !g.slim {
-		g.actor.account.Note(account.Memory, sandbox.Weight(g.image))
-		g.widened()
+		g.inst.Release()
+	} else if !g.inst.Slimmed() {
+		g.actor.account.Note(account.Memory, sandbox.Weight(g.inst.Image))
+		g.inst.Widened()
 	}
 }
 
@@ -218,7 +219,7 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 		top.unheard.Add(1)
 		return
 	}
-	x, err := g.instance(scr)
+	x, err := g.inst.Get(scr.w)
 	if err != nil {
 		if top != nil {
 			top.unheard.Add(1)
@@ -247,21 +248,17 @@ func (g *guest) awake() bool { return g.inst.Load() != nil }
 
 // kill implements interruptible.
 func (g *guest) kill(reason string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if x := g.inst.Load(); x != nil && g.actor.running() {
-		x.Kill(reason)
-		g.actor.disp.Hurry(&g.actor.task)
-	}
+	g.inst.With(func(x *sandbox.Instance) {
+		if g.actor.running() {
+			x.Kill(reason)
+			g.actor.disp.Hurry(&g.actor.task)
+		}
+	})
 }
 
 // endBatch implements interruptible.
 func (g *guest) endBatch() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if x := g.inst.Load(); x != nil {
-		x.EndBatch()
-	}
+	g.inst.With((*sandbox.Instance).EndBatch)
 }
 
 // goOn implements interruptible.

@@ -1,12 +1,10 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/box"
-	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // What the host holds for actors is counted in bytes, on an account for each, and bounded:
@@ -66,17 +64,11 @@ func (a *actor) leavePool() {
 func (g *guest) Grow(from, to uint64) bool {
 	acc := &g.actor.account
 	if err := acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)); err != nil {
-		g.memoryRefused("memory", err)
+		memoryRefused(g.actor, "memory", err)
 		g.actor.crowded = true // used only if this happens within the start
 		return false
 	}
 	return true
-}
-
-// noRoom reports whether err says that an instance cannot be had at the moment, because there are too many or
-// they take too much memory.
-func noRoom(err error) bool {
-	return errors.Is(err, sandbox.ErrTooManyInstances) || errors.Is(err, ErrLimit)
 }
 
 func (a *actor) held() Held {

@@ -71,11 +71,11 @@ func (a *actor) expected() Held {
 	if x := g.inst.Load(); x != nil {
 		h.Memory = x.Weight()
 	}
-	if g.states != nil && g.states.why == "" {
-		h.Snapshot = g.states.held()
+	if g.inst.States != nil && g.inst.States.Why == "" {
+		h.Snapshot = g.inst.States.Held()
 	}
-	if g.asleep != nil {
-		h.Snapshot += int64(g.asleep.Bytes())
+	if g.inst.Snapshot != nil {
+		h.Snapshot += int64(g.inst.Snapshot.Bytes())
 	}
 	return h
 }

@@ -57,7 +57,7 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 		return
 	}
 	if g, ok := a.behaviour.(*guest); ok {
-		g.waited = 0
+		g.inst.Waited = 0
 	}
 	a.begun.Store(true)
 	if a.kept != nil {

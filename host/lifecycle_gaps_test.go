@@ -247,10 +247,10 @@ func TestWhyAResumeIsNotPossible(t *testing.T) {
 		spoil  func(g *guest)
 	}{
 		"its states were not kept": {escalates, nil},
-		"no more room":             {otherwise(supervision.Resume), func(g *guest) { g.states.why = "no more room" }},
+		"no more room":             {otherwise(supervision.Resume), func(g *guest) { g.inst.States.Why = "no more room" }},
 		"the state from before the turn could not be brought back": {otherwise(supervision.Resume), func(g *guest) {
 			other := must(sandbox.Get(load(t, newEngine(t), "testdata/echo.wasm")))(t)
-			must(0, other.Save(&g.states.snap))(t) // a snapshot of another image
+			must(0, other.Save(&g.inst.States.Snap))(t) // a snapshot of another image
 			other.Put()
 		}},
 	} {

@@ -37,8 +37,7 @@ func (s *System) Refused(ref Ref, r Refusal) {
 }
 
 // memoryRefused publishes that there is no room for what an actor needs.
-func (g *guest) memoryRefused(what string, err error) {
-	a := g.actor
+func memoryRefused(a *actor, what string, err error) {
 	if a.sys.bus.Quiet() {
 		return
 	}

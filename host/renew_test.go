@@ -71,7 +71,7 @@ func TestRenewInEveryState(t *testing.T) {
 			comes := must(l.Request(g, script(rec(recReport, 0, nil))))(t)
 			l.run()
 			a := l.table.Get(g.UID())
-			if a == nil || l.state("g") != "running" || a.Incarnation() <= old || guestOf(a).image != after {
+			if a == nil || l.state("g") != "running" || a.Incarnation() <= old || guestOf(a).inst.Image != after {
 				t.Fatalf("%s, incarnation %d after %d", l.state("g"), a.Incarnation(), old)
 			}
 			for _, p := range []*Pending{waits, comes} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -41,7 +42,7 @@ func TestRestoreWaitsForRoom(t *testing.T) {
 		l.pass(100 * time.Millisecond)
 	}
 	other.Put()
-	l.pass(mostRetry)
+	l.pass(instance.MostRetry)
 	report := func() string { return fmt.Sprint(answer(t, l.System, back, script(rec(recReport, 0, nil)))) }
 	if got := report(); got != "7" {
 		t.Errorf("it holds %s, not 7", got)

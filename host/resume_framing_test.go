@@ -17,7 +17,7 @@ func memoryOf(t *testing.T, s *System, ref Ref) []byte {
 	g := guestOf(s.table.Get(ref.UID()))
 	var snap sandbox.Snapshot
 	must(0, g.inst.Load().Save(&snap))(t)
-	return must(sandbox.AppendSnapshot(nil, g.image, &snap))(t)
+	return must(sandbox.AppendSnapshot(nil, g.inst.Image, &snap))(t)
 }
 
 // A guest that was resumed has the same memory, to the byte, as one that did not fail: what was handled in a batch
@@ -42,7 +42,7 @@ func TestResumeRepeatsTheBatches(t *testing.T) {
 						}
 						l.run()
 					}
-					if n := len(guestOf(l.table.Get(ref.UID())).states.log); n == 0 || n == 33 {
+					if n := len(guestOf(l.table.Get(ref.UID())).inst.States.Log); n == 0 || n == 33 {
 						t.Fatalf("%d turns are remembered: nothing is repeated, or there was no checkpoint", n)
 					}
 					if fails {
@@ -71,10 +71,10 @@ func TestResumeRepeatsAnEntryThatEndedEarly(t *testing.T) {
 			must(0, l.Tell(ref, m))(t)
 		}
 		l.run()
-		log := guestOf(l.table.Get(ref.UID())).states.log
+		log := guestOf(l.table.Get(ref.UID())).inst.States.Log
 		var got []string
 		for _, e := range log {
-			got = append(got, fmt.Sprint(e.turn, " ", e.behind, " ", e.unread))
+			got = append(got, fmt.Sprint(e.Turn, " ", e.Behind, " ", e.Unread))
 		}
 		want := []string{"1 false false", "2 true false", "0 true true", "0 true true", "0 true true", "4 false false", "5 true false"}
 		if !slices.Equal(got, want) {

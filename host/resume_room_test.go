@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -23,7 +24,7 @@ func failedAway(t *testing.T) (l *lab, ref Ref, give func()) {
 	ref = l.spawn("failed", Guest(image, "puppet").WithArgs(p.args).WithCapabilities(p.caps))
 	l.tell(ref, script(rec(recAdd, 7, nil)))
 	l.tell(ref, script(rec(recAdd, 100, nil), now(abi.AppendFail(nil, "told to"))))
-	if i := l.info(ref); !i.Failed || !l.awake.MakeRoom(nil, anySleeper) {
+	if i := l.info(ref); !i.Failed || !l.awake.MakeRoom(nil, instance.Any) {
 		t.Fatalf("%+v", i)
 	}
 	other := must(sandbox.Get(image))(t)
@@ -50,11 +51,11 @@ func TestResumeWaitsForRoom(t *testing.T) {
 		t.Errorf("told %d times more that there is no room", n)
 	}
 	give()
-	l.pass(mostRetry)
+	l.pass(instance.MostRetry)
 	if got := answer(t, l.System, ref, script(rec(recReport, 0, nil))); fmt.Sprint(got) != "7" {
 		t.Errorf("it holds %v, not 7", got)
 	}
-	if i := l.info(ref); i.State != StateRunning || i.Restarts != 0 || guestOf(l.table.Get(ref.UID())).waited != 0 {
+	if i := l.info(ref); i.State != StateRunning || i.Restarts != 0 || guestOf(l.table.Get(ref.UID())).inst.Waited != 0 {
 		t.Errorf("%+v", i)
 	}
 }
@@ -81,14 +82,14 @@ func TestWaitForResumeIsOverWithTheNextOrder(t *testing.T) {
 			}
 			l.run()
 			if d == supervision.Stop {
-				l.pass(2 * mostRetry)
+				l.pass(2 * instance.MostRetry)
 				if s := l.state("failed"); s != "gone" {
 					t.Error(s)
 				}
 				return
 			}
 			l.tell(ref, script(trap()))
-			l.pass(2 * mostRetry)
+			l.pass(2 * instance.MostRetry)
 			if i := l.info(ref); !i.Failed {
 				t.Errorf("nobody has decided about its failure: %+v", i)
 			}
@@ -104,7 +105,7 @@ func TestResumeIntoWhichTheStateDoesNotGo(t *testing.T) {
 	g := guestOf(l.table.Get(ref.UID()))
 	other := load(t, newEngine(t), "testdata/echo.wasm") // a snapshot of another image
 	x := must(sandbox.Get(other))(t)
-	must(0, x.Save(&g.states.snap))(t)
+	must(0, x.Save(&g.inst.States.Snap))(t)
 	x.Put()
 	must(0, l.Operate().Decide(ref, supervision.Resume))(t)
 	for l.Step() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -24,28 +25,28 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 		g := guestOf(l.table.Get(ref.UID()))
 		l.tell(ref, order(verbGrow, uint32(c.pages), nil))
 		for range 2000 { // until the next one, which is as large as those to come
-			if len(g.states.log) == 0 {
+			if len(g.inst.States.Log) == 0 {
 				break
 			}
 			l.tell(ref, order(verbSpin, 1, nil))
 		}
-		n, message := g.states.snap.Bytes(), order(verbSpin, 1, make([]byte, c.payload))
+		n, message := g.inst.States.Snap.Bytes(), order(verbSpin, 1, make([]byte, c.payload))
 		turns := max(16, min(n>>10, 1024))
 		l.tell(ref, message)
-		if size := g.states.bytes; size < len(message) {
+		if size := g.inst.States.Bytes(); size < len(message) {
 			t.Fatalf("a message of %d bytes counts as %d", len(message), size)
 		} else if early := (64<<10 + n/4 + size - 1) / size; early < turns {
 			turns = early
 		}
 		for k := 2; k < turns; k++ {
-			if l.tell(ref, message); len(g.states.log) != k {
-				t.Fatalf("%+v: after %d turns of %d it remembers %d", c, k, turns, len(g.states.log))
+			if l.tell(ref, message); len(g.inst.States.Log) != k {
+				t.Fatalf("%+v: after %d turns of %d it remembers %d", c, k, turns, len(g.inst.States.Log))
 			}
 		}
-		if l.tell(ref, message); len(g.states.log) != 0 || g.states.bytes != 0 {
-			t.Errorf("%+v: after %d turns it remembers %d, of %d bytes", c, turns, len(g.states.log), g.states.bytes)
+		if l.tell(ref, message); len(g.inst.States.Log) != 0 || g.inst.States.Bytes() != 0 {
+			t.Errorf("%+v: after %d turns it remembers %d, of %d bytes", c, turns, len(g.inst.States.Log), g.inst.States.Bytes())
 		}
-		if got, want := l.table.Get(ref.UID()).held(), int64(2*g.states.snap.Bytes()+64<<10); got.Snapshot != want {
+		if got, want := l.table.Get(ref.UID()).held(), int64(2*g.inst.States.Snap.Bytes()+64<<10); got.Snapshot != want {
 			t.Errorf("%+v: %d bytes are on its account, not %d", c, got.Snapshot, want)
 		}
 	}
@@ -63,8 +64,8 @@ func TestSnapshotBeyondTheLimit(t *testing.T) {
 	for range 20 {
 		l.tell(ref, order(verbSpin, 1, nil))
 	}
-	if g.states.why == "" || len(g.states.log) != 0 || g.states.snap.Bytes() != 0 || a.held().Snapshot != 0 {
-		t.Fatalf("%q; %d turns are remembered, %d bytes are held", g.states.why, len(g.states.log), a.held().Snapshot)
+	if g.inst.States.Why == "" || len(g.inst.States.Log) != 0 || g.inst.States.Snap.Bytes() != 0 || a.held().Snapshot != 0 {
+		t.Fatalf("%q; %d turns are remembered, %d bytes are held", g.inst.States.Why, len(g.inst.States.Log), a.held().Snapshot)
 	}
 	l.seen()
 	l.tell(ref, Raw{0x41})
@@ -72,8 +73,8 @@ func TestSnapshotBeyondTheLimit(t *testing.T) {
 	if e := l.next(EventFailed); e.Directive != supervision.Restart || !strings.Contains(e.Note, "resume is not possible") || !strings.Contains(e.Note, "limit") {
 		t.Errorf("%v, %q", e.Directive, e.Note)
 	}
-	if g.states.why != "" || a.held().Snapshot == 0 {
-		t.Errorf("the next incarnation has no snapshot: %q", g.states.why)
+	if g.inst.States.Why != "" || a.held().Snapshot == 0 {
+		t.Errorf("the next incarnation has no snapshot: %q", g.inst.States.Why)
 	}
 }
 
@@ -111,8 +112,8 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 		if asleep {
 			sleepers = 1
 		}
-		if (g.asleep != nil) != asleep || a.asleep.Load() != asleep || (g.states != nil) != states || l.View().Stats().Asleep != sleepers {
-			t.Errorf("%s: asleep %v, states %v, %d sleep", state, g.asleep != nil, g.states != nil, l.View().Stats().Asleep)
+		if (g.inst.Snapshot != nil) != asleep || a.asleep.Load() != asleep || (g.inst.States != nil) != states || l.View().Stats().Asleep != sleepers {
+			t.Errorf("%s: asleep %v, states %v, %d sleep", state, g.inst.Snapshot != nil, g.inst.States != nil, l.View().Stats().Asleep)
 		}
 	}
 	check("fresh", false, true)
@@ -124,7 +125,7 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 	check("awake again", false, true)
 	l.tell(ref, script(now(abi.AppendFail(nil, "told to"))))
 	check("failed", false, true)
-	if !l.awake.MakeRoom(nil, anySleeper) {
+	if !l.awake.MakeRoom(nil, instance.Any) {
 		t.Fatal("it keeps its instance")
 	}
 	check("failed and asleep", true, true)
@@ -137,7 +138,7 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 	}
 	check("in its delay", false, false)
 	l.pass(time.Minute)
-	check("restarted", g.asleep != nil, true)
+	check("restarted", g.inst.Snapshot != nil, true)
 	l.tell(ref, script(rec(recAdd, 3, nil)))
 	l.pass(time.Minute)
 	check("asleep once more", true, true)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -70,11 +71,11 @@ func TestTreeWithoutRoomLeavesOthersAwake(t *testing.T) {
 	}
 	l.Stop(full)
 	l.run()
-	l.pass(mostRetry)
+	l.pass(instance.MostRetry)
 	if i := l.info(waits); i.State != StateRunning || i.Mailbox != 0 {
 		t.Errorf("%+v", i)
 	}
-	if n := guestOf(l.table.Get(waits.UID())).waited; n != 0 {
+	if n := guestOf(l.table.Get(waits.UID())).inst.Waited; n != 0 {
 		t.Errorf("it would wait as after %d tries the next time", n)
 	}
 }

@@ -150,8 +150,8 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 			Timers: a.work.Timers.Len(), Asks: a.work.Asks.Len(), Watches: a.work.Watch.Len(), Watchers: len(a.work.Watch.Watchers()),
 			Stash: a.work.Stash.Len(), Undecided: a.super.Undecided(),
 		}
-		if g, ok := a.behaviour.(*guest); ok && g.image != nil {
-			x.Module, x.Code = g.image.Name(), sandbox.ModuleSum(g.image)
+		if g, ok := a.behaviour.(*guest); ok && g.inst.Image != nil {
+			x.Module, x.Code = g.inst.Image.Name(), sandbox.ModuleSum(g.inst.Image)
 		}
 	})
 	var above *look.Visit

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -16,17 +17,17 @@ func TestWhatIsLostMakesRoom(t *testing.T) {
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), halfAMinute)
 	failed := l.spawn("failed", puppet(t))
 	l.tell(failed, script(trap()))
-	if !guestOf(l.table.Get(failed.UID())).awake() || !l.awake.MakeRoom(nil, anySleeper) {
+	if !guestOf(l.table.Get(failed.UID())).awake() || !l.awake.MakeRoom(nil, instance.Any) {
 		t.Error("it gives nothing")
 	}
-	if guestOf(l.table.Get(failed.UID())).awake() || l.awake.MakeRoom(nil, anySleeper) {
+	if guestOf(l.table.Get(failed.UID())).awake() || l.awake.MakeRoom(nil, instance.Any) {
 		t.Error("it has given nothing")
 	}
 }
 
 // Guests whose states cannot be kept stay awake, and are no room for anybody; others are looked for.
 func TestStatesThatCannotBeKeptStay(t *testing.T) {
-	const stubborn = 2 * mostPutAway
+	const stubborn = 2 * instance.MostPutAway
 	engine := must(sandbox.New(t.Context(), sandbox.NewConfig().WithMaxInstances(stubborn+1)))(t)
 	t.Cleanup(func() { _ = engine.Close(t.Context()) })
 	image := load(t, engine, "testdata/brute.wasm")

@@ -103,7 +103,7 @@ func TestSlimGuestsWaitForRoom(t *testing.T) {
 	c := newCrowd(t, 4, func(c Config) Config { return c })
 	c.spawn(1)
 	g := guestOf(c.table.Get(c.refs[0].UID()))
-	if !g.slim && !g.Slim(true) {
+	if !g.inst.Slimmed() && !g.inst.Slim(true) {
 		t.Fatal("it is not slim")
 	}
 	var full []Ref
@@ -134,10 +134,10 @@ func TestGuestsGetSlimInTime(t *testing.T) {
 	c.spawn(1)
 	g := guestOf(c.table.Get(c.refs[0].UID()))
 	for round := range int64(3) {
-		if g.Slim(false) {
+		if g.inst.Slim(false) {
 			t.Error("it has just run")
 		}
-		if !g.Slim(false) || g.Slim(true) {
+		if !g.inst.Slim(false) || g.inst.Slim(true) {
 			t.Error("it has not become slim, or twice")
 		}
 		if n := must(c.View().Held(c.refs[0]))(t).Memory; n >= 256<<10+min(round, 1)*(2<<20) { // two of the three MiB were touched

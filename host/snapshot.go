@@ -187,7 +187,7 @@ func (g *guest) saveInstance() ([]byte, error) {
 	if !g.actor.begun.Load() {
 		return nil, nil
 	}
-	x, snap := g.inst.Load(), g.asleep
+	x, snap := g.inst.Load(), g.inst.Snapshot
 	switch {
 	case x != nil && !(x.Poisoned() && g.actor.life.State() == life.Failed):
 		snap = &sandbox.Snapshot{}
@@ -199,7 +199,7 @@ func (g *guest) saveInstance() ([]byte, error) {
 	case snap == nil:
 		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
 	}
-	return sandbox.AppendSnapshot(nil, g.image, snap)
+	return sandbox.AppendSnapshot(nil, g.inst.Image, snap)
 }
 
 // childrenOf are the children that a snapshot has.

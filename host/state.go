@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/network"
@@ -60,6 +61,7 @@ type System struct {
 	dead         look.Letters
 	origins      trail.Origins
 	awake        *residency.List
+	room         instance.Room // awake, for guests
 	taps         taps
 	sampler      atomic.Pointer[look.Sampler]
 	fuelSamplers atomic.Int32
@@ -244,16 +246,7 @@ type keptState struct {
 type guest struct {
 	actor  *actor
 	module *Module
-	image  *sandbox.Image // of the present incarnation
-
-	// Only the actor's own run uses the instance. Killing takes the lock, and so does giving it back:
-	// so no kill reaches an instance that belongs to another actor by then.
-	mu   sync.Mutex
-	inst atomic.Pointer[sandbox.Instance]
-
-	node   residency.Node
-	asleep *sandbox.Snapshot // instead of an instance
-	failed bool              // the sleeping state is the one after a failed turn
+	inst   instance.Holder
 
 	refkey    abi.RefKey
 	seed      [abi.SeedSize]byte
@@ -263,18 +256,12 @@ type guest struct {
 	turnAt    int64  // time of the last turn
 	lastTo    *actor // the receiver of its last send
 	verdict   verdict
-	costly    bool    // the turn being read has commands that cost more than their bytes
-	searches  int     // of the turn being read, see costSearch
-	forwards  int     // of the turn being carried out
-	due       int64   // of the ask being carried out
-	carried   int     // work since others were let run, see carry
-	states    *states // for resume; nil: they are not kept
-	waited    uint8   // how often it has got no instance since it had one, see tryAgain
-	retry     alarm.Alarm
+	costly    bool      // the turn being read has commands that cost more than their bytes
+	searches  int       // of the turn being read, see costSearch
+	forwards  int       // of the turn being carried out
+	due       int64     // of the ask being carried out
+	carried   int       // work since others were let run, see carry
 	start     *starting // the start that waits for an instance; nil: none does
-	slim      bool      // it counts for what it has touched: see Slim
-	ran       uint64    // turns, when it was last asked to be slim
-	sleeps    bool      // instances of the image can be given back
 	told      bool      // it is told the deadlines of questions
 	silent    bool      // it has no use for a last turn
 	judged    bool      // the failing turn could not pay for what depends on other actors
@@ -291,24 +278,6 @@ type pin struct{ of, image *sandbox.Image }
 type verdict struct {
 	asked     bool // within the turn that is asked to decide
 	directive supervision.Directive
-}
-
-// states is what resume needs.
-type states struct {
-	snap  sandbox.Snapshot
-	log   []logged // turns since the snapshot
-	bytes int
-	left  []*mailbox.Envelope // see leave
-	why   string              // why there is no state to go back to; else empty
-}
-
-// logged is a message of an entry that can be repeated.
-type logged struct {
-	env    *mailbox.Envelope
-	now    int64
-	turn   uint64
-	behind bool // it was pushed behind the message before
-	unread bool // it was pushed, and no turn began with it that counts
 }
 
 // sealed is a turn with all that is needed to carry it out.
@@ -371,14 +340,3 @@ type Operator struct{ sys *System }
 // How long turns take is sampled: one turn of an actor in timedEvery is timed, the first one at a number that
 // depends on its ref, so that actors with few turns are sampled as often. Nothing is counted for it but turns.
 const timedEvery = 127
-
-// To copy a guest's memory takes the host about a millisecond for each MiB. It is work as a turn's is: a run
-// that is about to copy largeCopy bytes leaves its lane before, and one that has copied for longCopy has spent so much.
-//
-// A reset copies few pages and gives the others back, which takes a quarter of that or less: so a run leaves its
-// lane before if the memory has largeReset bytes. How long it takes is looked at from largeCopy on.
-const (
-	largeCopy  = 1 << 20
-	largeReset = 8 << 20
-	longCopy   = time.Millisecond
-)

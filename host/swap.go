@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/internal/work"
@@ -51,7 +52,7 @@ func members(ctx context.Context, system, module any) (all []swap.Member) {
 		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ}
 		visited(ctx, a, func() {
 			if a.begun.Load() {
-				x.Image = a.behaviour.(*guest).image
+				x.Image = a.behaviour.(*guest).inst.Image
 			}
 		})
 		all = append(all, x)
@@ -72,7 +73,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		switch {
 		case a.durable:
 			err = swap.ErrDurable
-		case a.life.State() != life.Running || !a.begun.Load() || a.renewals > 0 || a.isHeld() || x == nil && g.asleep == nil || a.holds.has(holdSwap) && g.trial == nil:
+		case a.life.State() != life.Running || !a.begun.Load() || a.renewals > 0 || a.isHeld() || x == nil && g.inst.Snapshot == nil || a.holds.has(holdSwap) && g.trial == nil:
 			err = swap.ErrNotNow
 		}
 		if err != nil {
@@ -80,9 +81,9 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		}
 		a.holds.add(holdSwap)
 		turns, incarnation = a.turns, a.Incarnation()
-		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial}
+		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial}
 		if x == nil {
-			t.State = g.asleep.Clone()
+			t.State = g.inst.Snapshot.Clone()
 		} else {
 			t.State = new(sandbox.Snapshot)
 			t.Why = x.Save(t.State)
@@ -91,11 +92,11 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 			Now: a.sys.time.Now(), FirstTurn: a.turns, Seed: g.seed, TurnFuel: a.props.limits.Fuel, Deadline: a.props.limits.Deadline,
 			MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox,
 		}
-		if g.states != nil {
-			for _, l := range g.states.log {
-				if e := l.env; !l.unread {
-					t.Inputs = append(t.Inputs, swap.Input{Turn: l.turn, Envelope: abi.Envelope{
-						Kind: e.Kind, Time: l.now, Sender: e.Sender, Correlation: e.Correlation, Headers: slices.Clone(e.Headers), Payload: slices.Clone(e.Payload)}})
+		if g.inst.States != nil {
+			for _, l := range g.inst.States.Log {
+				if e := l.Mail; !l.Unread {
+					t.Inputs = append(t.Inputs, swap.Input{Turn: l.Turn, Envelope: abi.Envelope{
+						Kind: e.Kind, Time: l.Now, Sender: e.Sender, Correlation: e.Correlation, Headers: slices.Clone(e.Headers), Payload: slices.Clone(e.Payload)}})
 				}
 			}
 		}
@@ -129,24 +130,24 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 
 // exchange has the actor sleep in a state of another image.
 func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot, trial *swap.Trial) {
-	keeps := g.states != nil
+	keeps := g.inst.States != nil
 	sandbox.Use(image) // it is open: the upgrade, or the trial, has it
-	g.forgetStates()
+	g.inst.ForgetStates()
 	g.dropBox()
-	g.release()
-	g.forgetSleep()
+	g.inst.Release()
+	g.inst.ForgetSleep()
 	dropTrial(g, "other code has come")
 	setCode(g, image)
 	if g.module.Image() != image {
 		g.pin = pin{g.module.Image(), image}
 	}
-	g.fallAsleep(state)
+	g.inst.FallAsleep(state)
 	if keeps {
-		g.states = &states{snap: *state.Clone()}
-		if err := work.Hold(&a.account, account.Snapshot, g.states.held()); err != nil {
-			g.states.why, g.states.snap = err.Error(), sandbox.Snapshot{}
+		g.inst.States = &instance.States{Snap: *state.Clone()}
+		if err := work.Hold(&a.account, account.Snapshot, g.inst.States.Held()); err != nil {
+			g.inst.States.Why, g.inst.States.Snap = err.Error(), sandbox.Snapshot{}
 		}
-		g.noteStates()
+		g.inst.NoteStates()
 	}
 	if g.trial = trial; trial != nil {
 		a.looks |= uint8(lookTrial)

@@ -162,7 +162,7 @@ func (a *actor) tooLate(scr *scratch, m *sysmail.Msg) {
 func (g *guest) residency(scr *scratch, k sysmail.Kind) {
 	switch k {
 	case sysmail.Sleep:
-		g.sleep(scr)
+		g.inst.Sleep(scr.w)
 	case sysmail.Instance:
 		g.actor.holds.drop(holdInstance)
 		if s := g.start; s != nil && g.actor.life.State() == life.Running && g.actor.doomed() == nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
@@ -67,6 +68,7 @@ func New(cfg Config) (*System, error) {
 		}
 	}
 	s.awake = residency.New(cfg.sweepClock(), cfg.idleAfter, cfg.mostAwake)
+	s.room = instance.Room{List: s.awake, Asleep: &s.asleep, Real: s.time.Real()}
 	s.outside.sys, s.outside.key = s, s.secret.AskKey(cfg.epochOf())
 	switch {
 	case cfg.nested:

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -114,7 +115,7 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	if looks&lookCommit == 0 {
 		return done, f, false
 	}
-	t.Marked, t.Outbox = sandbox.Batching(g.image), x.Outbox(done)
+	t.Marked, t.Outbox = sandbox.Batching(g.inst.Image), x.Outbox(done)
 	switch t.Ended = turn.All; {
 	case f != nil:
 		if t.Ended = turn.ByFailure; !fault {
@@ -179,8 +180,8 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 // giveBack puts the messages that no turn has begun with, or whose turn came after a
 // failing one, back to the front of the mailbox.
 func (g *guest) giveBack(scr *scratch, done, failed int) {
-	if g.states != nil && done > 0 {
-		g.states.leave(scr.batch[done:])
+	if g.inst.States != nil && done > 0 {
+		g.inst.States.Leave(scr.batch[done:])
 	}
 	if failed >= 0 {
 		done++
@@ -211,12 +212,12 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 		if e.Value != nil {
 			a.noteTaken(e)
 		}
-		if g.states == nil || !g.states.remember(logged{env: e, now: now, turn: a.turns - uint64(done-i), behind: i > 0}) {
+		if g.inst.States == nil || !g.inst.States.Remember(instance.Logged{Mail: e, Now: now, Turn: a.turns - uint64(done-i), Behind: i > 0}) {
 			scr.cache.Free(e)
 		}
 	}
-	if g.states != nil {
-		g.states.rememberLeft(now)
+	if g.inst.States != nil {
+		g.inst.States.RememberLeft(now)
 	}
 	if failed >= 0 && failed < len(scr.batch) {
 		e := scr.batch[failed]
@@ -227,7 +228,7 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 	if cap(scr.cmds) > 2*heldCommands {
 		scr.cmds = nil
 	}
-	if g.states != nil && f == nil {
-		g.checkpointIfDue(scr)
+	if g.inst.States != nil && f == nil {
+		g.inst.CheckpointIfDue(scr.w)
 	}
 }

@@ -203,6 +203,9 @@ func (a *Account) Init(pool *Pool, own int64) { a.pool, a.own = pool, own }
 // Limit sets what Init calls own. Nothing else may use the account meanwhile.
 func (a *Account) Limit(own int64) { a.own = own }
 
+// Pool is where the account takes from.
+func (a *Account) Pool() *Pool { return a.pool }
+
 // Of is what is held of one kind.
 func (a *Account) Of(k Kind) int64 { return a.kinds[k].Load() }
 
