@@ -146,6 +146,9 @@ type Decoder interface{ UnmarshalCBOR(r *abi.Reader) }
 func (m *Message) Decode(d Decoder) error {
 	r := m.Reader()
 	unescapedDecoder(d).UnmarshalCBOR(r)
+	if r.OK() && !r.More() { // both without a call
+		return nil
+	}
 	return r.Done()
 }
 

@@ -8,8 +8,12 @@ import (
 func (w *writer) marshal(s *structType) {
 	w.vars = 0
 	w.declare(s)
+	w.declarePlaces(s)
 	w.line("\n// MarshalCBOR writes m as a map.")
 	w.line("func (m *%s) MarshalCBOR(w *abi.Writer) {", s.name)
+	if s.placed() {
+		w.line("if abi.WriteStruct(w, %s.Pointer(m), &%s[0]) {\nreturn\n}", w.use("unsafe", "unsafe"), w.table("placesOf_", s))
+	}
 	optional, keeps := false, s.unknown == unknownKeep
 	for _, f := range s.fields {
 		optional = optional || f.omitEmpty

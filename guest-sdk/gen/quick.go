@@ -23,7 +23,15 @@ const (
 // quick is how a field is read and written the quick way, if it is one of the usual types and its key is
 // short.
 func (f *field) quick() quickKind {
-	if len(f.encoding()) > 7 || isTime(f.typ) {
+	if len(f.encoding()) > 7 {
+		return quickNone
+	}
+	return f.usual()
+}
+
+// usual is that for keys of any length.
+func (f *field) usual() quickKind {
+	if isTime(f.typ) {
 		return quickNone
 	}
 	if named, ok := types.Unalias(f.typ).(*types.Named); ok {
@@ -194,4 +202,52 @@ func (s *structType) filled(n int) bool {
 		}
 	}
 	return true
+}
+
+// placed reports whether a struct has a table for abi.ReadStruct and abi.WriteStruct: all its fields are of the usual
+// types, and all are always written.
+func (s *structType) placed() bool {
+	if s.unknown == unknownKeep || len(s.fields) == 0 || len(s.fields) >= 24 || !s.filled(len(s.fields)) {
+		return false
+	}
+	for i := range s.fields {
+		if s.fields[i].usual() == quickNone {
+			return false
+		}
+	}
+	return true
+}
+
+// declarePlaces writes that table.
+func (w *writer) declarePlaces(s *structType) {
+	if !s.placed() {
+		return
+	}
+	unsafe := w.use("unsafe", "unsafe")
+	w.line("\nvar %s = [...]abi.Place{", w.table("placesOf_", s))
+	head := []byte{0xa0 | byte(len(s.fields))} // goes along with the first key
+	for i := range s.fields {
+		f := &s.fields[i]
+		key := append(head, f.encoding()...)
+		head = nil
+		for ; len(key) > 8; key = key[8:] {
+			w.line("{Key: %#x, Len: 8, Kind: abi.PlaceKey},", word(key))
+		}
+		field := s.name + "{}." + f.path
+		bits := ""
+		if kind := f.usual(); kind == quickUint || kind == quickInt {
+			bits = fmt.Sprintf(", Bits: uint8(8 * %s.Sizeof(%s))", unsafe, field)
+		}
+		w.line("{Key: %#x, Len: %d, Shift: %d, Kind: abi.Place%s, Offset: uint32(%s.Offsetof(%s))%s}, // %q",
+			word(key), len(key), 64-8*len(key), f.usual(), unsafe, field, bits, f.key())
+	}
+	w.line("{},\n}")
+}
+
+// readPlaces writes the statements that read a struct by its table. What they leave is read entry by entry.
+func (w *writer) readPlaces(s *structType) {
+	unsafe, table := w.use("unsafe", "unsafe"), w.table("placesOf_", s)
+	w.line("how := abi.ReadStruct(r, %s.Pointer(m), &%s[0])", unsafe, table)
+	w.line("if how > abi.ReadAll {\nhow = r.ReadStructAgain(%s.Pointer(m), &%s[0], how)\n}", unsafe, table)
+	w.line("if how == abi.ReadAll {\nreturn\n}")
 }

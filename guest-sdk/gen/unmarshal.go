@@ -14,6 +14,7 @@ const firstRoom = 64
 func (w *writer) unmarshal(s *structType) {
 	w.vars = 0
 	quick := w.inOrder(s)
+	placed := s.placed()
 	switch s.unknown {
 	case unknownKeep:
 		w.line("\n// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are kept; those that")
@@ -26,6 +27,9 @@ func (w *writer) unmarshal(s *structType) {
 		w.line("// over; those that are missing leave zero.")
 	}
 	w.line("func (m *%s) UnmarshalCBOR(r *abi.Reader) {", s.name)
+	if placed {
+		w.readPlaces(s)
+	}
 	if quick == 0 || !s.filled(quick) {
 		w.line("*m = %s{}", s.name)
 	}
@@ -45,7 +49,12 @@ func (w *writer) unmarshal(s *structType) {
 		w.line("for n := r.Map(); n > 0 && r.OK(); n-- {%s\nr.Skip()\n%s\n}", noted, s.otherwise())
 	case quick > 0:
 		w.line("n := r.Map()")
-		w.line("read, next, seen := m.inOrderCBOR(r, n)")
+		if placed {
+			w.line("read, next, seen := 0, 0, uint64(0)")
+			w.line("if how == abi.ReadNot {\nread, next, seen = m.inOrderCBOR(r, n)\n}")
+		} else {
+			w.line("read, next, seen := m.inOrderCBOR(r, n)")
+		}
 		w.line("if next == 0 {\n*m = %s{}\n}", s.name)
 		w.line("for n -= read; n > 0 && r.OK(); n-- {%s", noted)
 	default:
@@ -98,8 +107,11 @@ func seenBit(words, i int) (seen, bit string) {
 }
 
 // keys names the table of a struct's keys, which declare writes.
-func (w *writer) keys(s *structType) string {
-	name := "keysOf_" + s.name
+func (w *writer) keys(s *structType) string { return w.table("keysOf_", s) }
+
+// table names a table of a struct.
+func (w *writer) table(of string, s *structType) string {
+	name := of + s.name
 	for w.pkg.Scope().Lookup(name) != nil {
 		name += "_"
 	}

@@ -34,7 +34,8 @@ type Options struct {
 	// [CheckFlag] knows are accepted.
 	Flags map[string][]string
 	// Cgo lets TinyGo compile C sources, and both compilers assemble: they include any file that is named
-	// there. Without it such sources are refused, with ErrForeign. Standard Go has no cgo for WebAssembly.
+	// there. Without it such sources are refused, with ErrForeign, but for standard Go's assembly that includes nothing.
+	// Standard Go has no cgo for WebAssembly.
 	Cgo bool
 
 	// Root is the folder that all sources must lie in, symbolic links followed; ""

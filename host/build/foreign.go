@@ -37,7 +37,7 @@ func (c *compiler) foreign(ctx context.Context, dir string, names []string) (fou
 		if err != nil {
 			return nil, err
 		}
-		if isGo && !importsC(text) {
+		if isGo && !importsC(text) || c.includesNothing(name, text) {
 			continue
 		}
 		if c.mayBuild(dir, name, text) {
@@ -45,6 +45,12 @@ func (c *compiler) foreign(ctx context.Context, dir string, names []string) (fou
 		}
 	}
 	return found, nil
+}
+
+// includesNothing reports whether a file is assembly of standard Go that can name no other file: the one directive that does is
+// spelt out in the file itself. Then its instructions are the guest's, like those of Go. An assembler of C knows other ways.
+func (c *compiler) includesNothing(name string, text []byte) bool {
+	return c.name != "tinygo" && filepath.Ext(name) == ".s" && !bytes.Contains(text, []byte("include"))
 }
 
 // importsC reports whether a Go file imports C; one that cannot be parsed does if it may.

@@ -39,7 +39,7 @@ func Pack(root string) ([]byte, error) {
 				return err
 			case e.IsDir() && e.Name() == "testdata":
 				return fs.SkipDir
-			case e.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go"):
+			case e.IsDir() || !strings.HasSuffix(p, ".go") && !strings.HasSuffix(p, ".s") || strings.HasSuffix(p, "_test.go"):
 				return nil
 			}
 			text, err := os.ReadFile(p)

@@ -55,7 +55,7 @@ func Counting() bool { return counting }
 
 // Window is what one Begin and the End after it enclose.
 type Window struct {
-	Total int // user-mode instructions; a repeated string instruction counts once
+	Total int // user-mode instructions, without the kernel's of reading a clock; a repeated string instruction counts once
 	Guest int // those of them in code made at run time: what wazero compiled
 
 	places map[uint64]int // address of an instruction to the times it was executed

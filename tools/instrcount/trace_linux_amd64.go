@@ -144,7 +144,7 @@ func (t *tracer) window(tid int) error {
 	if err := t.alone(tid); err != nil {
 		return err
 	}
-	host, err := hostCode(t.pid)
+	host, clock, err := hostCode(t.pid)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (t *tracer) window(tid int) error {
 		if err != nil {
 			return err
 		}
-		if next != at { // else a string instruction repeats itself
+		if next != at && !clock.contains(at) { // else a string instruction repeats itself
 			w.places[at]++
 			w.Total++
 			if !host.contains(at) {
@@ -291,14 +291,14 @@ func (r ranges) contains(at uint64) bool {
 }
 
 // hostCode lists the executable mappings of files and of the kernel; what is
-// executable and has no name was compiled at run time.
-func hostCode(pid int) (ranges, error) {
+// executable and has no name was compiled at run time. clock is the part of the kernel that reads clocks: it begins again
+// when the kernel has moved the clock on meanwhile, and that is often where each instruction takes microseconds.
+func hostCode(pid int) (r, clock ranges, err error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	var r ranges
 	for s := bufio.NewScanner(f); s.Scan(); {
 		fields := strings.Fields(s.Text())
 		if len(fields) < 6 || !strings.Contains(fields[1], "x") {
@@ -306,9 +306,12 @@ func hostCode(pid int) (ranges, error) {
 		}
 		var x [2]uint64
 		if _, err := fmt.Sscanf(fields[0], "%x-%x", &x[0], &x[1]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r = append(r, x)
+		if fields[5] == "[vdso]" {
+			clock = append(clock, x)
+		}
 	}
-	return r, nil
+	return r, clock, nil
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -15,8 +17,21 @@ var keysOf_six = [...]abi.Key{
 	{Word: 0x746e756f6d4166, Encoded: "fAmount"}, // "Amount"
 }
 
+var placesOf_six = [...]abi.Place{
+	{Key: 0x444962a6, Len: 4, Shift: 32, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(six{}.ID)), Bits: uint8(8 * unsafe.Sizeof(six{}.ID))},             // "ID"
+	{Key: 0x656d614e64, Len: 5, Shift: 24, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(six{}.Name))},                                                   // "Name"
+	{Key: 0x7367615464, Len: 5, Shift: 24, Kind: abi.PlaceTexts, Offset: uint32(unsafe.Offsetof(six{}.Tags))},                                                  // "Tags"
+	{Key: 0x656369725065, Len: 6, Shift: 16, Kind: abi.PlaceFloat, Offset: uint32(unsafe.Offsetof(six{}.Price))},                                               // "Price"
+	{Key: 0x65766974634166, Len: 7, Shift: 8, Kind: abi.PlaceBool, Offset: uint32(unsafe.Offsetof(six{}.Active))},                                              // "Active"
+	{Key: 0x746e756f6d4166, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(six{}.Amount)), Bits: uint8(8 * unsafe.Sizeof(six{}.Amount))}, // "Amount"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *six) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_six[0]) {
+		return
+	}
 	{
 		p, at := w.Room(96 + len(m.Name) + abi.RoomTexts(m.Tags))
 		abi.QuickPut(p, at, 0x444962a6) // "ID"
@@ -107,8 +122,18 @@ func (m *six) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *six) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_six[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_six[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = six{}
 	}
@@ -158,8 +183,17 @@ var keysOf_tree = [...]abi.Key{
 	{Word: 0x73657661654c66, Encoded: "fLeaves"}, // "Leaves"
 }
 
+var placesOf_tree = [...]abi.Place{
+	{Key: 0x6d755363a2, Len: 5, Shift: 24, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(tree{}.Sum)), Bits: uint8(8 * unsafe.Sizeof(tree{}.Sum))},          // "Sum"
+	{Key: 0x73657661654c66, Len: 7, Shift: 8, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(tree{}.Leaves)), Bits: uint8(8 * unsafe.Sizeof(tree{}.Leaves))}, // "Leaves"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *tree) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_tree[0]) {
+		return
+	}
 	{
 		p, at := w.Room(38)
 		abi.QuickPut(p, at, 0x6d755363a2) // "Sum"
@@ -210,8 +244,18 @@ func (m *tree) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *tree) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_tree[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_tree[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = tree{}
 	}

@@ -3,6 +3,8 @@
 package orders
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -74,8 +76,16 @@ var keysOf_Receipt = [...]abi.Key{
 	{Word: 0x7265626d756e66, Encoded: "fnumber"}, // "number"
 }
 
+var placesOf_Receipt = [...]abi.Place{
+	{Key: 0x7265626d756e66a1, Len: 8, Shift: 0, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Receipt{}.Number)), Bits: uint8(8 * unsafe.Sizeof(Receipt{}.Number))}, // "number"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Receipt) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_Receipt[0]) {
+		return
+	}
 	{
 		p, at := w.Room(25)
 		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
@@ -113,8 +123,18 @@ func (m *Receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Receipt) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_Receipt[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_Receipt[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = Receipt{}
 	}

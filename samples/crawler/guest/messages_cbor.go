@@ -3,6 +3,8 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -145,8 +147,22 @@ var keysOf_summary = [...]abi.Key{
 	{Word: 0x64646962726f6669, Encoded: "iforbidden"}, // "forbidden"
 }
 
+var placesOf_summary = [...]abi.Place{
+	{Key: 0x6461657264a6, Len: 6, Shift: 16, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(summary{}.Read)), Bits: uint8(8 * unsafe.Sizeof(summary{}.Read))},          // "read"
+	{Key: 0x7374736f6865, Len: 6, Shift: 16, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(summary{}.Hosts)), Bits: uint8(8 * unsafe.Sizeof(summary{}.Hosts))},        // "hosts"
+	{Key: 0x6465766f6d65, Len: 6, Shift: 16, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(summary{}.Moved)), Bits: uint8(8 * unsafe.Sizeof(summary{}.Moved))},        // "moved"
+	{Key: 0x64656c69616666, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(summary{}.Failed)), Bits: uint8(8 * unsafe.Sizeof(summary{}.Failed))},     // "failed"
+	{Key: 0x64657070696b7367, Len: 8, Shift: 0, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(summary{}.Skipped)), Bits: uint8(8 * unsafe.Sizeof(summary{}.Skipped))}, // "skipped"
+	{Key: 0x64646962726f6669, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x6e65, Len: 2, Shift: 48, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(summary{}.Forbidden)), Bits: uint8(8 * unsafe.Sizeof(summary{}.Forbidden))}, // "forbidden"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *summary) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_summary[0]) {
+		return
+	}
 	{
 		p, at := w.Room(69)
 		abi.QuickPut(p, at, 0x6461657264a6) // "read"
@@ -227,9 +243,19 @@ func (m *summary) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *summary) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_summary[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_summary[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = summary{}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = summary{}
 	}
@@ -272,8 +298,19 @@ var keysOf_site = [...]abi.Key{
 	{Word: 0x6d5f657375617068, Encoded: "hpause_ms"}, // "pause_ms"
 }
 
+var placesOf_site = [...]abi.Place{
+	{Key: 0x746e65676165a3, Len: 7, Shift: 8, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(site{}.Agent))},  // "agent"
+	{Key: 0x6e696769726f66, Len: 7, Shift: 8, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(site{}.Origin))}, // "origin"
+	{Key: 0x6d5f657375617068, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x73, Len: 1, Shift: 56, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(site{}.PauseMS)), Bits: uint8(8 * unsafe.Sizeof(site{}.PauseMS))}, // "pause_ms"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *site) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_site[0]) {
+		return
+	}
 	{
 		p, at := w.Room(40 + len(m.Agent) + len(m.Origin))
 		abi.QuickPut(p, at, 0x746e65676165a3) // "agent"
@@ -320,9 +357,19 @@ func (m *site) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *site) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_site[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_site[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = site{}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = site{}
 	}
@@ -548,8 +595,16 @@ var keysOf_hello = [...]abi.Key{
 	{Word: 0x6f6c6c656865, Encoded: "ehello"}, // "hello"
 }
 
+var placesOf_hello = [...]abi.Place{
+	{Key: 0x6f6c6c656865a1, Len: 7, Shift: 8, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(hello{}.Hello)), Bits: uint8(8 * unsafe.Sizeof(hello{}.Hello))}, // "hello"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *hello) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_hello[0]) {
+		return
+	}
 	{
 		p, at := w.Room(24)
 		abi.QuickPut(p, at, 0x6f6c6c656865a1) // "hello"
@@ -587,8 +642,18 @@ func (m *hello) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *hello) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_hello[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_hello[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = hello{}
 	}
@@ -615,8 +680,18 @@ var keysOf_page = [...]abi.Key{
 	{Word: 0x656c74697465, Encoded: "etitle"}, // "title"
 }
 
+var placesOf_page = [...]abi.Place{
+	{Key: 0x6c727563a3, Len: 5, Shift: 24, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(page{}.URL))},                                                  // "url"
+	{Key: 0x736574796265, Len: 6, Shift: 16, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(page{}.Bytes)), Bits: uint8(8 * unsafe.Sizeof(page{}.Bytes))}, // "bytes"
+	{Key: 0x656c74697465, Len: 6, Shift: 16, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(page{}.Title))},                                              // "title"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *page) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_page[0]) {
+		return
+	}
 	{
 		p, at := w.Room(52 + len(m.URL) + len(m.Title))
 		abi.QuickPut(p, at, 0x6c727563a3) // "url"
@@ -674,8 +749,18 @@ func (m *page) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *page) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_page[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_page[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = page{}
 	}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -193,8 +195,17 @@ var keysOf_receipt = [...]abi.Key{
 	{Word: 0x7478657464, Encoded: "dtext"}, // "text"
 }
 
+var placesOf_receipt = [...]abi.Place{
+	{Key: 0x646962a2, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(receipt{}.ID)), Bits: uint8(8 * unsafe.Sizeof(receipt{}.ID))}, // "id"
+	{Key: 0x7478657464, Len: 5, Shift: 24, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(receipt{}.Text))},                                          // "text"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_receipt[0]) {
+		return
+	}
 	{
 		p, at := w.Room(35 + len(m.Text))
 		abi.QuickPut(p, at, 0x646962a2) // "id"
@@ -242,8 +253,18 @@ func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_receipt[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_receipt[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = receipt{}
 	}
@@ -279,8 +300,21 @@ var keysOf_outcome = [...]abi.Key{
 	{Word: 0x5f64657469617769, Encoded: "iwaited_ms"}, // "waited_ms"
 }
 
+var placesOf_outcome = [...]abi.Place{
+	{Key: 0x646962a4, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(outcome{}.ID)), Bits: uint8(8 * unsafe.Sizeof(outcome{}.ID))}, // "id"
+	{Key: 0x7478657464, Len: 5, Shift: 24, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(outcome{}.Text))},                                          // "text"
+	{Key: 0x74706d6574746168, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x73, Len: 1, Shift: 56, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(outcome{}.Attempts)), Bits: uint8(8 * unsafe.Sizeof(outcome{}.Attempts))}, // "attempts"
+	{Key: 0x5f64657469617769, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x736d, Len: 2, Shift: 48, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(outcome{}.WaitedMS)), Bits: uint8(8 * unsafe.Sizeof(outcome{}.WaitedMS))}, // "waited_ms"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *outcome) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_outcome[0]) {
+		return
+	}
 	{
 		p, at := w.Room(35 + len(m.Text))
 		abi.QuickPut(p, at, 0x646962a4) // "id"
@@ -332,9 +366,19 @@ func (m *outcome) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *outcome) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_outcome[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_outcome[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = outcome{}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = outcome{}
 	}
@@ -369,8 +413,22 @@ var keysOf_options = [...]abi.Key{
 	{Word: 0x6f5f746573657270, Encoded: "preset_on_success"}, // "reset_on_success"
 }
 
+var placesOf_options = [...]abi.Place{
+	{Key: 0x63697672657367a3, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x65, Len: 1, Shift: 56, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(options{}.Service))}, // "service"
+	{Key: 0x74756f656d69746a, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x736d5f, Len: 3, Shift: 40, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(options{}.Timeout)), Bits: uint8(8 * unsafe.Sizeof(options{}.Timeout))}, // "timeout_ms"
+	{Key: 0x6f5f746573657270, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x7365636375735f6e, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x73, Len: 1, Shift: 56, Kind: abi.PlaceBool, Offset: uint32(unsafe.Offsetof(options{}.Reset))}, // "reset_on_success"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *options) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_options[0]) {
+		return
+	}
 	w.Map(3)
 	w.Word(0x6563697672657367, 8) // "service"
 	w.Text(m.Service)
@@ -383,6 +441,13 @@ func (m *options) MarshalCBOR(w *abi.Writer) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *options) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_options[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_options[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = options{}
 	var seen uint64
 	next := 0

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -13,8 +15,19 @@ var keysOf_transfer = [...]abi.Key{
 	{Word: 0x746e756f6d6166, Encoded: "famount"}, // "amount"
 }
 
+var placesOf_transfer = [...]abi.Place{
+	{Key: 0x646962a4, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(transfer{}.ID)), Bits: uint8(8 * unsafe.Sizeof(transfer{}.ID))},              // "id"
+	{Key: 0x6f7462, Len: 3, Shift: 40, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(transfer{}.To))},                                                              // "to"
+	{Key: 0x6d6f726664, Len: 5, Shift: 24, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(transfer{}.From))},                                                        // "from"
+	{Key: 0x746e756f6d6166, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(transfer{}.Amount)), Bits: uint8(8 * unsafe.Sizeof(transfer{}.Amount))}, // "amount"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *transfer) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_transfer[0]) {
+		return
+	}
 	{
 		p, at := w.Room(63 + len(m.To) + len(m.From))
 		abi.QuickPut(p, at, 0x646962a4) // "id"
@@ -85,8 +98,18 @@ func (m *transfer) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint6
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *transfer) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_transfer[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_transfer[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = transfer{}
 	}
@@ -136,8 +159,17 @@ var keysOf_receipt = [...]abi.Key{
 	{Word: 0x73757461747366, Encoded: "fstatus"}, // "status"
 }
 
+var placesOf_receipt = [...]abi.Place{
+	{Key: 0x646962a2, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(receipt{}.ID)), Bits: uint8(8 * unsafe.Sizeof(receipt{}.ID))}, // "id"
+	{Key: 0x73757461747366, Len: 7, Shift: 8, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(receipt{}.Status))},                                     // "status"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_receipt[0]) {
+		return
+	}
 	{
 		p, at := w.Room(37 + len(m.Status))
 		abi.QuickPut(p, at, 0x646962a2) // "id"
@@ -185,8 +217,18 @@ func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_receipt[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_receipt[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = receipt{}
 	}
@@ -213,8 +255,19 @@ var keysOf_totals = [...]abi.Key{
 	{Word: 0x6566736e61727469, Encoded: "itransfers"}, // "transfers"
 }
 
+var placesOf_totals = [...]abi.Place{
+	{Key: 0x6465646e6565a3, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(totals{}.Ended)), Bits: uint8(8 * unsafe.Sizeof(totals{}.Ended))},   // "ended"
+	{Key: 0x656d756c6f7666, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(totals{}.Volume)), Bits: uint8(8 * unsafe.Sizeof(totals{}.Volume))}, // "volume"
+	{Key: 0x6566736e61727469, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x7372, Len: 2, Shift: 48, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(totals{}.Transfers)), Bits: uint8(8 * unsafe.Sizeof(totals{}.Transfers))}, // "transfers"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *totals) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_totals[0]) {
+		return
+	}
 	{
 		p, at := w.Room(40)
 		abi.QuickPut(p, at, 0x6465646e6565a3) // "ended"
@@ -267,9 +320,19 @@ func (m *totals) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64)
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *totals) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_totals[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_totals[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = totals{}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = totals{}
 	}

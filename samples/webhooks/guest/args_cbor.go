@@ -4,6 +4,7 @@ package main
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/wasmactors/wasmactors/abi"
 )
@@ -18,8 +19,24 @@ var keysOf_queueArgs = [...]abi.Key{
 	{Word: 0x65626d656d657268, Encoded: "hremember"}, // "remember"
 }
 
+var placesOf_queueArgs = [...]abi.Place{
+	{Key: 0x6461656464a7, Len: 6, Shift: 16, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(queueArgs{}.Dead)), Bits: uint8(8 * unsafe.Sizeof(queueArgs{}.Dead))},          // "dead"
+	{Key: 0x6e65706f64, Len: 5, Shift: 24, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(queueArgs{}.Open)), Bits: uint8(8 * unsafe.Sizeof(queueArgs{}.Open))},            // "open"
+	{Key: 0x747372696665, Len: 6, Shift: 16, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(queueArgs{}.First)), Bits: uint8(8 * unsafe.Sizeof(queueArgs{}.First))},        // "first"
+	{Key: 0x657361656c65, Len: 6, Shift: 16, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(queueArgs{}.Lease)), Bits: uint8(8 * unsafe.Sizeof(queueArgs{}.Lease))},        // "lease"
+	{Key: 0x747365676e6f6c67, Len: 8, Shift: 0, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(queueArgs{}.Longest)), Bits: uint8(8 * unsafe.Sizeof(queueArgs{}.Longest))}, // "longest"
+	{Key: 0x74706d6574746168, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x73, Len: 1, Shift: 56, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(queueArgs{}.Attempts)), Bits: uint8(8 * unsafe.Sizeof(queueArgs{}.Attempts))}, // "attempts"
+	{Key: 0x65626d656d657268, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x72, Len: 1, Shift: 56, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(queueArgs{}.Remember)), Bits: uint8(8 * unsafe.Sizeof(queueArgs{}.Remember))}, // "remember"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *queueArgs) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_queueArgs[0]) {
+		return
+	}
 	{
 		p, at := w.Room(67)
 		abi.QuickPut(p, at, 0x6461656464a7) // "dead"
@@ -102,9 +119,19 @@ func (m *queueArgs) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *queueArgs) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_queueArgs[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_queueArgs[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = queueArgs{}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = queueArgs{}
 	}
@@ -177,8 +204,17 @@ var keysOf_intakeArgs = [...]abi.Key{
 	{Word: 0x6e6172656c6f7469, Encoded: "itolerance"}, // "tolerance"
 }
 
+var placesOf_intakeArgs = [...]abi.Place{
+	{Key: 0x6172656c6f7469a1, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x65636e, Len: 3, Shift: 40, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(intakeArgs{}.Tolerance)), Bits: uint8(8 * unsafe.Sizeof(intakeArgs{}.Tolerance))}, // "tolerance"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *intakeArgs) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_intakeArgs[0]) {
+		return
+	}
 	w.Map(1)
 	w.Encoded("itolerance")
 	w.Int(int64(m.Tolerance))
@@ -187,6 +223,13 @@ func (m *intakeArgs) MarshalCBOR(w *abi.Writer) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *intakeArgs) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_intakeArgs[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_intakeArgs[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = intakeArgs{}
 	var seen uint64
 	next := 0
@@ -212,8 +255,18 @@ var keysOf_deliveryArgs = [...]abi.Key{
 	{Word: 0x7372656b726f7767, Encoded: "gworkers"}, // "workers"
 }
 
+var placesOf_deliveryArgs = [...]abi.Place{
+	{Key: 0x756f656d697467a2, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x74, Len: 1, Shift: 56, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(deliveryArgs{}.Timeout)), Bits: uint8(8 * unsafe.Sizeof(deliveryArgs{}.Timeout))},              // "timeout"
+	{Key: 0x7372656b726f7767, Len: 8, Shift: 0, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(deliveryArgs{}.Workers)), Bits: uint8(8 * unsafe.Sizeof(deliveryArgs{}.Workers))}, // "workers"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *deliveryArgs) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_deliveryArgs[0]) {
+		return
+	}
 	w.Map(2)
 	w.Word(0x74756f656d697467, 8) // "timeout"
 	w.Int(int64(m.Timeout))
@@ -224,6 +277,13 @@ func (m *deliveryArgs) MarshalCBOR(w *abi.Writer) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *deliveryArgs) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_deliveryArgs[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_deliveryArgs[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = deliveryArgs{}
 	var seen uint64
 	next := 0

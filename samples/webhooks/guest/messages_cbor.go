@@ -3,6 +3,8 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -129,8 +131,17 @@ var keysOf_verdict = [...]abi.Key{
 	{Word: 0x656d6f6374756f67, Encoded: "goutcome"}, // "outcome"
 }
 
+var placesOf_verdict = [...]abi.Place{
+	{Key: 0x626f6a63a2, Len: 5, Shift: 24, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(verdict{}.Job))},          // "job"
+	{Key: 0x656d6f6374756f67, Len: 8, Shift: 0, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(verdict{}.Outcome))}, // "outcome"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *verdict) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_verdict[0]) {
+		return
+	}
 	{
 		p, at := w.Room(22 + len(m.Job))
 		abi.QuickPut(p, at, 0x626f6a63a2) // "job"
@@ -167,9 +178,19 @@ func (m *verdict) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *verdict) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_verdict[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_verdict[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = verdict{}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = verdict{}
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
@@ -84,8 +85,16 @@ var keysOf_receipt = [...]abi.Key{
 	{Word: 0x7265626d756e66, Encoded: "fnumber"}, // "number"
 }
 
+var placesOf_receipt = [...]abi.Place{
+	{Key: 0x7265626d756e66a1, Len: 8, Shift: 0, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(receipt{}.Number)), Bits: uint8(8 * unsafe.Sizeof(receipt{}.Number))}, // "number"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_receipt[0]) {
+		return
+	}
 	{
 		p, at := w.Room(25)
 		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
@@ -123,8 +132,18 @@ func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_receipt[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_receipt[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = receipt{}
 	}
@@ -221,8 +240,16 @@ var keysOf_orderV1 = [...]abi.Key{
 	{Word: 0x6d65746964, Encoded: "ditem"}, // "item"
 }
 
+var placesOf_orderV1 = [...]abi.Place{
+	{Key: 0x6d65746964a1, Len: 6, Shift: 16, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(orderV1{}.Item))}, // "item"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *orderV1) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_orderV1[0]) {
+		return
+	}
 	{
 		p, at := w.Room(23 + len(m.Item))
 		abi.QuickPut(p, at, 0x6d65746964a1) // "item"
@@ -257,8 +284,18 @@ func (m *orderV1) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *orderV1) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_orderV1[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_orderV1[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = orderV1{}
 	}

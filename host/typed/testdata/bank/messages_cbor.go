@@ -4,6 +4,7 @@ package main
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/guest-sdk/actor"
@@ -47,8 +48,17 @@ var keysOf_total = [...]abi.Key{
 	{Word: 0x746e656d79617068, Encoded: "hpayments"}, // "payments"
 }
 
+var placesOf_total = [...]abi.Place{
+	{Key: 0x6e656d79617068a1, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x7374, Len: 2, Shift: 48, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(total{}.Payments)), Bits: uint8(8 * unsafe.Sizeof(total{}.Payments))}, // "payments"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *total) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_total[0]) {
+		return
+	}
 	w.Map(1)
 	w.Encoded("hpayments")
 	w.Int(m.Payments)
@@ -57,6 +67,13 @@ func (m *total) MarshalCBOR(w *abi.Writer) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *total) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_total[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_total[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	*m = total{}
 	var seen uint64
 	next := 0
@@ -77,8 +94,16 @@ var keysOf_note = [...]abi.Key{
 	{Word: 0x7478657464, Encoded: "dtext"}, // "text"
 }
 
+var placesOf_note = [...]abi.Place{
+	{Key: 0x7478657464a1, Len: 6, Shift: 16, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(note{}.Text))}, // "text"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *note) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_note[0]) {
+		return
+	}
 	{
 		p, at := w.Room(23 + len(m.Text))
 		abi.QuickPut(p, at, 0x7478657464a1) // "text"
@@ -113,8 +138,18 @@ func (m *note) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are refused; those that
 // are missing leave zero.
 func (m *note) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_note[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_note[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = note{}
 	}
@@ -231,8 +266,16 @@ var keysOf_receipt = [...]abi.Key{
 	{Word: 0x7265626d756e66, Encoded: "fnumber"}, // "number"
 }
 
+var placesOf_receipt = [...]abi.Place{
+	{Key: 0x7265626d756e66a1, Len: 8, Shift: 0, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(receipt{}.Number)), Bits: uint8(8 * unsafe.Sizeof(receipt{}.Number))}, // "number"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *receipt) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_receipt[0]) {
+		return
+	}
 	{
 		p, at := w.Room(25)
 		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
@@ -270,8 +313,18 @@ func (m *receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *receipt) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_receipt[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_receipt[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = receipt{}
 	}
@@ -307,8 +360,16 @@ var keysOf_paymentV1 = [...]abi.Key{
 	{Word: 0x736f72756565, Encoded: "eeuros"}, // "euros"
 }
 
+var placesOf_paymentV1 = [...]abi.Place{
+	{Key: 0x736f72756565a1, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(paymentV1{}.Euros)), Bits: uint8(8 * unsafe.Sizeof(paymentV1{}.Euros))}, // "euros"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *paymentV1) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_paymentV1[0]) {
+		return
+	}
 	{
 		p, at := w.Room(24)
 		abi.QuickPut(p, at, 0x736f72756565a1) // "euros"
@@ -346,8 +407,18 @@ func (m *paymentV1) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *paymentV1) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_paymentV1[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_paymentV1[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = paymentV1{}
 	}
@@ -524,8 +595,16 @@ var keysOf_paymentV2 = [...]abi.Key{
 	{Word: 0x73746e656365, Encoded: "ecents"}, // "cents"
 }
 
+var placesOf_paymentV2 = [...]abi.Place{
+	{Key: 0x73746e656365a1, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(paymentV2{}.Cents)), Bits: uint8(8 * unsafe.Sizeof(paymentV2{}.Cents))}, // "cents"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *paymentV2) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_paymentV2[0]) {
+		return
+	}
 	{
 		p, at := w.Room(24)
 		abi.QuickPut(p, at, 0x73746e656365a1) // "cents"
@@ -563,8 +642,18 @@ func (m *paymentV2) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *paymentV2) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_paymentV2[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_paymentV2[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = paymentV2{}
 	}

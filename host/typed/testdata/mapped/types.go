@@ -8,7 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-//go:generate go -C ../../../../guest-sdk run ./gen -dir ../host/typed/testdata/mapped -output types_cbor.go -type Everything,Numbered,Mixed,Empty,Wide,Required,Moment,Tree -cddl types.cddl
+//go:generate go -C ../../../../guest-sdk run ./gen -dir ../host/typed/testdata/mapped -output types_cbor.go -type Everything,Numbered,Mixed,Empty,Wide,Required,Moment,Tree,Usual -cddl types.cddl
 
 // Color is a named integer.
 type Color uint8
@@ -160,6 +160,25 @@ type Tree struct {
 // Twig leads back to Tree.
 type Twig struct {
 	Tree *Tree `cbor:"t"`
+}
+
+// Usual has the types that guests of standard Go read and write by a table: see abi.Place.
+type Usual struct {
+	U8    uint8    `cbor:"u8"`
+	U16   uint16   `cbor:"u16"`
+	U32   uint32   `cbor:"u32"`
+	U64   uint64   `cbor:"u64"`
+	I8    int8     `cbor:"i8"`
+	I16   int16    `cbor:"i16"`
+	I32   int32    `cbor:"i32"`
+	I64   int64    `cbor:"i64"`
+	Word  int      `cbor:"-1,keyasint"`
+	Yes   bool     `cbor:"7,keyasint"`
+	Price float64  `cbor:"the price of one"`
+	Text  Name     `cbor:"Text"`
+	Blob  Blob     `cbor:"Blob"`
+	Tags  []string `cbor:"Tags"`
+	More  []string `cbor:"300,keyasint"`
 }
 
 // Wide has more keys than a word has bits.

@@ -4,6 +4,7 @@ package mapped
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/wasmactors/wasmactors/abi"
 )
@@ -823,8 +824,17 @@ var keysOf_Mixed = [...]abi.Key{
 	{Word: 0x656e6f63, Encoded: "cone"}, // "one"
 }
 
+var placesOf_Mixed = [...]abi.Place{
+	{Key: 0x1a2, Len: 2, Shift: 48, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Mixed{}.One)), Bits: uint8(8 * unsafe.Sizeof(Mixed{}.One))}, // "1"
+	{Key: 0x656e6f63, Len: 4, Shift: 32, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(Mixed{}.Text))},                                       // "one"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Mixed) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_Mixed[0]) {
+		return
+	}
 	{
 		p, at := w.Room(32 + len(m.Text))
 		abi.QuickPut(p, at, 0x1a2) // "1"
@@ -872,8 +882,18 @@ func (m *Mixed) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) 
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Mixed) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_Mixed[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_Mixed[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = Mixed{}
 	}
@@ -1433,8 +1453,18 @@ var keysOf_Required = [...]abi.Key{
 	{Word: 0x6361, Encoded: "ac"}, // "c"
 }
 
+var placesOf_Required = [...]abi.Place{
+	{Key: 0x6161a3, Len: 3, Shift: 40, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Required{}.A)), Bits: uint8(8 * unsafe.Sizeof(Required{}.A))}, // "a"
+	{Key: 0x6261, Len: 2, Shift: 48, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Required{}.B)), Bits: uint8(8 * unsafe.Sizeof(Required{}.B))},   // "b"
+	{Key: 0x6361, Len: 2, Shift: 48, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Required{}.C)), Bits: uint8(8 * unsafe.Sizeof(Required{}.C))},   // "c"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Required) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_Required[0]) {
+		return
+	}
 	{
 		p, at := w.Room(42)
 		abi.QuickPut(p, at, 0x6161a3) // "a"
@@ -1498,8 +1528,18 @@ func (m *Required) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint6
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Required) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_Required[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_Required[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = Required{}
 	}
@@ -1686,6 +1726,346 @@ func (m *Tree) UnmarshalCBOR(r *abi.Reader) {
 	}
 	r.Leave()
 	r.In("Tree")
+}
+
+var keysOf_Usual = [...]abi.Key{
+	{Word: 0x7, Encoded: "\a"},                               // "7"
+	{Word: 0x2c0119, Encoded: "\x19\x01,"},                   // "300"
+	{Word: 0x20, Encoded: " "},                               // "-1"
+	{Word: 0x386962, Encoded: "bi8"},                         // "i8"
+	{Word: 0x387562, Encoded: "bu8"},                         // "u8"
+	{Word: 0x36316963, Encoded: "ci16"},                      // "i16"
+	{Word: 0x32336963, Encoded: "ci32"},                      // "i32"
+	{Word: 0x34366963, Encoded: "ci64"},                      // "i64"
+	{Word: 0x36317563, Encoded: "cu16"},                      // "u16"
+	{Word: 0x32337563, Encoded: "cu32"},                      // "u32"
+	{Word: 0x34367563, Encoded: "cu64"},                      // "u64"
+	{Word: 0x626f6c4264, Encoded: "dBlob"},                   // "Blob"
+	{Word: 0x7367615464, Encoded: "dTags"},                   // "Tags"
+	{Word: 0x7478655464, Encoded: "dText"},                   // "Text"
+	{Word: 0x6972702065687470, Encoded: "pthe price of one"}, // "the price of one"
+}
+
+var placesOf_Usual = [...]abi.Place{
+	{Key: 0x7af, Len: 2, Shift: 48, Kind: abi.PlaceBool, Offset: uint32(unsafe.Offsetof(Usual{}.Yes))},                                                   // "7"
+	{Key: 0x2c0119, Len: 3, Shift: 40, Kind: abi.PlaceTexts, Offset: uint32(unsafe.Offsetof(Usual{}.More))},                                              // "300"
+	{Key: 0x20, Len: 1, Shift: 56, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Usual{}.Word)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.Word))},      // "-1"
+	{Key: 0x386962, Len: 3, Shift: 40, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Usual{}.I8)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.I8))},      // "i8"
+	{Key: 0x387562, Len: 3, Shift: 40, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(Usual{}.U8)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.U8))},     // "u8"
+	{Key: 0x36316963, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Usual{}.I16)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.I16))},  // "i16"
+	{Key: 0x32336963, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Usual{}.I32)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.I32))},  // "i32"
+	{Key: 0x34366963, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Usual{}.I64)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.I64))},  // "i64"
+	{Key: 0x36317563, Len: 4, Shift: 32, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(Usual{}.U16)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.U16))}, // "u16"
+	{Key: 0x32337563, Len: 4, Shift: 32, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(Usual{}.U32)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.U32))}, // "u32"
+	{Key: 0x34367563, Len: 4, Shift: 32, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(Usual{}.U64)), Bits: uint8(8 * unsafe.Sizeof(Usual{}.U64))}, // "u64"
+	{Key: 0x626f6c4264, Len: 5, Shift: 24, Kind: abi.PlaceBytes, Offset: uint32(unsafe.Offsetof(Usual{}.Blob))},                                          // "Blob"
+	{Key: 0x7367615464, Len: 5, Shift: 24, Kind: abi.PlaceTexts, Offset: uint32(unsafe.Offsetof(Usual{}.Tags))},                                          // "Tags"
+	{Key: 0x7478655464, Len: 5, Shift: 24, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(Usual{}.Text))},                                           // "Text"
+	{Key: 0x6972702065687470, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x6e6f20666f206563, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x65, Len: 1, Shift: 56, Kind: abi.PlaceFloat, Offset: uint32(unsafe.Offsetof(Usual{}.Price))}, // "the price of one"
+	{},
+}
+
+// MarshalCBOR writes m as a map.
+func (m *Usual) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_Usual[0]) {
+		return
+	}
+	{
+		p, at := w.Room(185 + abi.RoomTexts(m.More) + len(m.Blob) + abi.RoomTexts(m.Tags) + len(m.Text))
+		abi.QuickPut(p, at, 0x7af) // "7"
+		at = abi.PutBool(p, at+2, m.Yes)
+		abi.QuickPut(p, at, 0x2c0119) // "300"
+		at = abi.PutTexts(p, at+3, m.More)
+		abi.QuickPut(p, at, 0x20) // "-1"
+		at = abi.PutInt(p, at+1, int64(m.Word))
+		abi.QuickPut(p, at, 0x386962) // "i8"
+		at = abi.PutInt(p, at+3, int64(m.I8))
+		abi.QuickPut(p, at, 0x387562) // "u8"
+		at = abi.PutUint(p, at+3, uint64(m.U8))
+		abi.QuickPut(p, at, 0x36316963) // "i16"
+		at = abi.PutInt(p, at+4, int64(m.I16))
+		abi.QuickPut(p, at, 0x32336963) // "i32"
+		at = abi.PutInt(p, at+4, int64(m.I32))
+		abi.QuickPut(p, at, 0x34366963) // "i64"
+		at = abi.PutInt(p, at+4, m.I64)
+		abi.QuickPut(p, at, 0x36317563) // "u16"
+		at = abi.PutUint(p, at+4, uint64(m.U16))
+		abi.QuickPut(p, at, 0x32337563) // "u32"
+		at = abi.PutUint(p, at+4, uint64(m.U32))
+		abi.QuickPut(p, at, 0x34367563) // "u64"
+		at = abi.PutUint(p, at+4, m.U64)
+		abi.QuickPut(p, at, 0x626f6c4264) // "Blob"
+		at = abi.PutBytes(p, at+5, m.Blob)
+		abi.QuickPut(p, at, 0x7367615464) // "Tags"
+		at = abi.PutTexts(p, at+5, m.Tags)
+		abi.QuickPut(p, at, 0x7478655464) // "Text"
+		at = abi.PutText(p, at+5, string(m.Text))
+		w.Wrote(at)
+	}
+	w.Encoded("pthe price of one")
+	w.Float(m.Price)
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *Usual) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 14 {
+		return 0, 0, 0
+	}
+	read, seen = 14, 0x3fff
+	if at+1 >= end || abi.QuickWord(p, at)<<56 != 0x700000000000000 { // "7"
+		return 0, 0, 0
+	}
+	v1, at2 := abi.QuickBool(p, at+1)
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.Yes, at = v1, at2
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x2c01190000000000 { // "300"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickTexts(p, at+3, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.More, at = v3, at4
+	if at+1 >= end || abi.QuickWord(p, at)<<56 != 0x2000000000000000 { // "-1"
+		return 0, 0, 0
+	}
+	v5, at6 := int64(abi.QuickByte(p, at+1)), at+2
+	if v5 >= 24 {
+		v5, at6 = abi.QuickInt(p, at+1)
+	}
+	if at6 == 0 || int64(int(v5)) != v5 {
+		return 0, 0, 0
+	}
+	m.Word, at = int(v5), at6
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x3869620000000000 { // "i8"
+		return 0, 0, 0
+	}
+	v7, at8 := int64(abi.QuickByte(p, at+3)), at+4
+	if v7 >= 24 {
+		v7, at8 = abi.QuickInt(p, at+3)
+	}
+	if at8 == 0 || int64(int8(v7)) != v7 {
+		return 0, 0, 0
+	}
+	m.I8, at = int8(v7), at8
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x3875620000000000 { // "u8"
+		return 0, 0, 0
+	}
+	v9, at10 := uint64(abi.QuickByte(p, at+3)), at+4
+	if v9 >= 24 {
+		v9, at10 = abi.QuickUint(p, at+3)
+	}
+	if at10 == 0 || uint64(uint8(v9)) != v9 {
+		return 0, 0, 0
+	}
+	m.U8, at = uint8(v9), at10
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x3631696300000000 { // "i16"
+		return 0, 0, 0
+	}
+	v11, at12 := int64(abi.QuickByte(p, at+4)), at+5
+	if v11 >= 24 {
+		v11, at12 = abi.QuickInt(p, at+4)
+	}
+	if at12 == 0 || int64(int16(v11)) != v11 {
+		return 0, 0, 0
+	}
+	m.I16, at = int16(v11), at12
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x3233696300000000 { // "i32"
+		return 0, 0, 0
+	}
+	v13, at14 := int64(abi.QuickByte(p, at+4)), at+5
+	if v13 >= 24 {
+		v13, at14 = abi.QuickInt(p, at+4)
+	}
+	if at14 == 0 || int64(int32(v13)) != v13 {
+		return 0, 0, 0
+	}
+	m.I32, at = int32(v13), at14
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x3436696300000000 { // "i64"
+		return 0, 0, 0
+	}
+	v15, at16 := int64(abi.QuickByte(p, at+4)), at+5
+	if v15 >= 24 {
+		v15, at16 = abi.QuickInt(p, at+4)
+	}
+	if at16 == 0 {
+		return 0, 0, 0
+	}
+	m.I64, at = v15, at16
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x3631756300000000 { // "u16"
+		return 0, 0, 0
+	}
+	v17, at18 := uint64(abi.QuickByte(p, at+4)), at+5
+	if v17 >= 24 {
+		v17, at18 = abi.QuickUint(p, at+4)
+	}
+	if at18 == 0 || uint64(uint16(v17)) != v17 {
+		return 0, 0, 0
+	}
+	m.U16, at = uint16(v17), at18
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x3233756300000000 { // "u32"
+		return 0, 0, 0
+	}
+	v19, at20 := uint64(abi.QuickByte(p, at+4)), at+5
+	if v19 >= 24 {
+		v19, at20 = abi.QuickUint(p, at+4)
+	}
+	if at20 == 0 || uint64(uint32(v19)) != v19 {
+		return 0, 0, 0
+	}
+	m.U32, at = uint32(v19), at20
+	if at+4 >= end || abi.QuickWord(p, at)<<32 != 0x3436756300000000 { // "u64"
+		return 0, 0, 0
+	}
+	v21, at22 := uint64(abi.QuickByte(p, at+4)), at+5
+	if v21 >= 24 {
+		v21, at22 = abi.QuickUint(p, at+4)
+	}
+	if at22 == 0 {
+		return 0, 0, 0
+	}
+	m.U64, at = v21, at22
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x626f6c4264000000 { // "Blob"
+		return 0, 0, 0
+	}
+	v23, at24 := r.QuickBytes(p, at+5, end)
+	if at24 == 0 {
+		return 0, 0, 0
+	}
+	m.Blob, at = Blob(v23), at24
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x7367615464000000 { // "Tags"
+		return 0, 0, 0
+	}
+	v25, at26 := r.QuickTexts(p, at+5, end)
+	if at26 == 0 {
+		return 0, 0, 0
+	}
+	m.Tags, at = v25, at26
+	if at+5 >= end || abi.QuickWord(p, at)<<24 != 0x7478655464000000 { // "Text"
+		return 0, 0, 0
+	}
+	v27, at28 := r.QuickText(p, at+5, end)
+	if at28 == 0 {
+		return 0, 0, 0
+	}
+	m.Text, at = Name(v27), at28
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 14, seen
+}
+
+// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
+// over; those that are missing leave zero.
+func (m *Usual) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_Usual[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_Usual[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
+	*m = Usual{}
+	n := r.Map()
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
+	if next == 0 {
+		*m = Usual{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_Usual[:], &next) {
+		case 0:
+			r.Once(&seen, 1<<0)
+			m.Yes = r.Bool()
+			r.In("Usual.Yes")
+		case 1:
+			r.Once(&seen, 1<<1)
+			if !r.Null() {
+				n29 := r.Array()
+				m.More = make([]string, 0, min(n29, 64))
+				for ; n29 > 0 && r.OK(); n29-- {
+					var v30 string
+					v30 = r.Text()
+					m.More = append(m.More, v30)
+				}
+			}
+			r.In("Usual.More")
+		case 2:
+			r.Once(&seen, 1<<2)
+			m.Word = abi.ReadInt[int](r)
+			r.In("Usual.Word")
+		case 3:
+			r.Once(&seen, 1<<3)
+			m.I8 = abi.ReadInt[int8](r)
+			r.In("Usual.i8")
+		case 4:
+			r.Once(&seen, 1<<4)
+			m.U8 = abi.ReadUint[uint8](r)
+			r.In("Usual.u8")
+		case 5:
+			r.Once(&seen, 1<<5)
+			m.I16 = abi.ReadInt[int16](r)
+			r.In("Usual.i16")
+		case 6:
+			r.Once(&seen, 1<<6)
+			m.I32 = abi.ReadInt[int32](r)
+			r.In("Usual.i32")
+		case 7:
+			r.Once(&seen, 1<<7)
+			m.I64 = r.Int()
+			r.In("Usual.i64")
+		case 8:
+			r.Once(&seen, 1<<8)
+			m.U16 = abi.ReadUint[uint16](r)
+			r.In("Usual.u16")
+		case 9:
+			r.Once(&seen, 1<<9)
+			m.U32 = abi.ReadUint[uint32](r)
+			r.In("Usual.u32")
+		case 10:
+			r.Once(&seen, 1<<10)
+			m.U64 = r.Uint()
+			r.In("Usual.u64")
+		case 11:
+			r.Once(&seen, 1<<11)
+			if !r.Null() {
+				m.Blob = Blob(r.Bytes())
+			}
+			r.In("Usual.Blob")
+		case 12:
+			r.Once(&seen, 1<<12)
+			if !r.Null() {
+				n31 := r.Array()
+				m.Tags = make([]string, 0, min(n31, 64))
+				for ; n31 > 0 && r.OK(); n31-- {
+					var v32 string
+					v32 = r.Text()
+					m.Tags = append(m.Tags, v32)
+				}
+			}
+			r.In("Usual.Tags")
+		case 13:
+			r.Once(&seen, 1<<13)
+			m.Text = Name(r.Text())
+			r.In("Usual.Text")
+		case 14:
+			r.Once(&seen, 1<<14)
+			m.Price = r.Float()
+			r.In("Usual.the price of one")
+		default:
+			r.Skip()
+		}
+	}
+	r.In("Usual")
 }
 
 var keysOf_Inner = [...]abi.Key{

@@ -3,6 +3,8 @@
 package mapped
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -94,8 +96,16 @@ var keysOf_Strict = [...]abi.Key{
 	{Word: 0x6161, Encoded: "aa"}, // "a"
 }
 
+var placesOf_Strict = [...]abi.Place{
+	{Key: 0x6161a1, Len: 3, Shift: 40, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(Strict{}.A)), Bits: uint8(8 * unsafe.Sizeof(Strict{}.A))}, // "a"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Strict) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_Strict[0]) {
+		return
+	}
 	{
 		p, at := w.Room(20)
 		abi.QuickPut(p, at, 0x6161a1) // "a"
@@ -133,8 +143,18 @@ func (m *Strict) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64)
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are refused; those that
 // are missing leave zero.
 func (m *Strict) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_Strict[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_Strict[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = Strict{}
 	}
@@ -310,8 +330,16 @@ var keysOf_PaymentV2 = [...]abi.Key{
 	{Word: 0x73746e656365, Encoded: "ecents"}, // "cents"
 }
 
+var placesOf_PaymentV2 = [...]abi.Place{
+	{Key: 0x73746e656365a1, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(PaymentV2{}.Cents)), Bits: uint8(8 * unsafe.Sizeof(PaymentV2{}.Cents))}, // "cents"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *PaymentV2) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_PaymentV2[0]) {
+		return
+	}
 	{
 		p, at := w.Room(24)
 		abi.QuickPut(p, at, 0x73746e656365a1) // "cents"
@@ -349,8 +377,18 @@ func (m *PaymentV2) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *PaymentV2) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_PaymentV2[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_PaymentV2[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = PaymentV2{}
 	}
@@ -393,8 +431,16 @@ var keysOf_PaymentV1 = [...]abi.Key{
 	{Word: 0x736f72756565, Encoded: "eeuros"}, // "euros"
 }
 
+var placesOf_PaymentV1 = [...]abi.Place{
+	{Key: 0x736f72756565a1, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(PaymentV1{}.Euros)), Bits: uint8(8 * unsafe.Sizeof(PaymentV1{}.Euros))}, // "euros"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *PaymentV1) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_PaymentV1[0]) {
+		return
+	}
 	{
 		p, at := w.Room(24)
 		abi.QuickPut(p, at, 0x736f72756565a1) // "euros"
@@ -432,8 +478,18 @@ func (m *PaymentV1) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *PaymentV1) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_PaymentV1[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_PaymentV1[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = PaymentV1{}
 	}
@@ -469,8 +525,16 @@ var keysOf_Receipt = [...]abi.Key{
 	{Word: 0x7265626d756e66, Encoded: "fnumber"}, // "number"
 }
 
+var placesOf_Receipt = [...]abi.Place{
+	{Key: 0x7265626d756e66a1, Len: 8, Shift: 0, Kind: abi.PlaceUint, Offset: uint32(unsafe.Offsetof(Receipt{}.Number)), Bits: uint8(8 * unsafe.Sizeof(Receipt{}.Number))}, // "number"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *Receipt) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_Receipt[0]) {
+		return
+	}
 	{
 		p, at := w.Room(25)
 		abi.QuickPut(p, at, 0x7265626d756e66a1) // "number"
@@ -508,8 +572,18 @@ func (m *Receipt) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *Receipt) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_Receipt[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_Receipt[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = Receipt{}
 	}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/wasmactors/wasmactors/abi"
 )
 
@@ -10,8 +12,16 @@ var keysOf_settings = [...]abi.Key{
 	{Word: 0x747261747365, Encoded: "estart"}, // "start"
 }
 
+var placesOf_settings = [...]abi.Place{
+	{Key: 0x747261747365a1, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(settings{}.Start)), Bits: uint8(8 * unsafe.Sizeof(settings{}.Start))}, // "start"
+	{},
+}
+
 // MarshalCBOR writes m as a map.
 func (m *settings) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_settings[0]) {
+		return
+	}
 	{
 		p, at := w.Room(24)
 		abi.QuickPut(p, at, 0x747261747365a1) // "start"
@@ -49,8 +59,18 @@ func (m *settings) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint6
 // UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
 // over; those that are missing leave zero.
 func (m *settings) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_settings[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_settings[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
 	n := r.Map()
-	read, next, seen := m.inOrderCBOR(r, n)
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
 	if next == 0 {
 		*m = settings{}
 	}

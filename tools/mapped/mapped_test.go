@@ -1,4 +1,4 @@
-package contract
+package mapped
 
 import (
 	"bytes"
@@ -115,6 +115,7 @@ var kinds = []func() generated{
 	func() generated { return &mapped.Empty{} },
 	func() generated { return &mapped.Wide{} },
 	func() generated { return &mapped.Tree{} },
+	func() generated { return &mapped.Usual{} },
 }
 
 func draw(t *rapid.T) (fresh func() generated, v generated) {
@@ -211,4 +212,19 @@ func FuzzGenerated(f *testing.F) {
 			t.Fatalf("%x, then %x", first, second)
 		}
 	})
+}
+
+// onlyKnown refuses all simple values but false, true and null.
+func onlyKnown() *cbor.SimpleValueRegistry {
+	var opts []func(*cbor.SimpleValueRegistry) error
+	for v := range 256 {
+		if v < 20 || v == 23 || v >= 32 {
+			opts = append(opts, cbor.WithRejectedSimpleValue(cbor.SimpleValue(v)))
+		}
+	}
+	r, err := cbor.NewSimpleValueRegistryFromDefaults(opts...)
+	if err != nil {
+		panic(err)
+	}
+	return r
 }

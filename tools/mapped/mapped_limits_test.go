@@ -1,4 +1,4 @@
-package contract
+package mapped
 
 import (
 	"bytes"
@@ -89,7 +89,7 @@ func TestGeneratedTimes(t *testing.T) {
 		t.Errorf("%+v", back)
 	}
 	var got map[string]any
-	if err := other.Unmarshal(encode(&m), &got); err != nil || got["at"] != uint64(at.UnixNano()) {
+	if err := exactNames.Unmarshal(encode(&m), &got); err != nil || got["at"] != uint64(at.UnixNano()) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := decode(&back, encode(&mapped.Moment{})); err != nil || !back.At.IsZero() || back.Maybe != nil {

@@ -1,0 +1,6 @@
+//go:build !wasm
+
+package mapped
+
+// marking is not known here.
+func marking() bool { return false }

@@ -1,0 +1,4 @@
+package mapped
+
+// marking reports whether the collector marks.
+func marking() (is bool)
