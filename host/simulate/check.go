@@ -32,10 +32,20 @@ func (r *Run) event(e *host.Event) {
 	}
 	switch e.Kind {
 	case host.EventStarted:
-		if l, ok := r.living[path]; ok && l.ref != e.Ref.UID() {
+		l, ok := r.living[path]
+		switch {
+		case ok && l.ref == e.Ref.UID():
+			r.violate("incarnations are counted", "%s has begun twice as incarnation %d", path, e.Incarnation)
+		case ok:
 			r.violate("one actor a path", "%s has begun, and the actor of that path before it has not ended", path)
 		}
-		r.living[path] = living{e.Ref.UID(), path}
+		r.living[path] = living{e.Ref.UID(), e.Incarnation}
+	case host.EventRestarted:
+		l, ok := r.living[path]
+		if ok && l.ref == e.Ref.UID() && l.incarnation >= e.Incarnation {
+			r.violate("incarnations are counted", "%s has restarted as incarnation %d after %d", path, e.Incarnation, l.incarnation)
+		}
+		r.living[path] = living{e.Ref.UID(), e.Incarnation}
 	case host.EventStopped:
 		if l, ok := r.living[path]; ok && l.ref == e.Ref.UID() {
 			delete(r.living, path)
@@ -167,7 +177,11 @@ func (r *Run) CheckEnd(bound time.Duration) {
 		if !strings.HasPrefix(path, "/user/") {
 			continue
 		}
-		if x, err := r.sys.View().Inspect(done, i.Ref); err == nil && x.Counts != nil && x.Counts.Asks > 0 {
+		x, err := r.sys.View().Inspect(done, i.Ref)
+		if err == nil && i.Mailbox == 0 && x.Mailbox == 0 && x.MailboxBytes != 0 {
+			r.Violate("accounts", "%s has no message, and its mailbox holds %d bytes", path, x.MailboxBytes)
+		}
+		if err == nil && x.Counts != nil && x.Counts.Asks > 0 {
 			if _, timers := r.virtual.Next(); !timers {
 				r.Violate("every ask ends", "%s has %d open asks %v after the end of the faults, and nothing is due that would end them", path, x.Counts.Asks, bound)
 			}

@@ -76,8 +76,8 @@ type Run struct {
 }
 
 type living struct {
-	ref  abi.Ref
-	path string
+	ref         abi.Ref
+	incarnation uint64
 }
 
 // NewRun begins a run at a time of the virtual clock, which whoever drives the run advances.
