@@ -32,6 +32,10 @@ func (s *System) AddressOf(path string) (Address, error) {
 	return Address{To: to}, err
 }
 
+// Below is the address of what a keeper calls name, for keepers that pass messages on to each other: to may be on another
+// node, and the name is the keeper's own affair, at most 64 KiB of text.
+func Below(to Ref, name string) Address { return Address{to, name} }
+
 // Kept reports whether a keeper stands for the actor: then To is the keeper, not the actor.
 func (a Address) Kept() bool { return a.name != "" }
 

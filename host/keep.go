@@ -204,6 +204,15 @@ func (a *actor) door() (to *actor, name string) {
 	return a, ""
 }
 
+// Kept is the name under which the current message was stashed before ([Head.StashFor]), also by the host because the
+// child with the name has ended; empty if it was not.
+func (h Head) Kept() string {
+	if h.ctx.env == nil || h.ctx.env.Attached == nil {
+		return ""
+	}
+	return h.ctx.env.Attached.Kept
+}
+
 // Hold sets how many bytes of messages the actor keeps in structures of its own, as a
 // router keeps questions that it may have to send again. They are on its account beside its
 // stash, and count for limits.held, limits.tree and system.memory. An increase may be

@@ -24,6 +24,8 @@ type head struct {
 	digits []byte
 	alarm  time.Time // what the timer is set to; zero: it is not
 	seed   maphash.Seed
+
+	moving func(name string) bool // keys that are not started again; nil: none
 }
 
 // Times and numbers of the keeper's own.
@@ -59,17 +61,22 @@ func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 		if h.msg, ok = ctx.Head().Next(); !ok {
 			return nil
 		}
-		switch h.msg.Kind {
-		case abi.KindMessage:
-			h.receive(ctx)
-		case abi.KindTerminated:
-			h.terminated(ctx)
-		case abi.KindTimer:
-			h.alarm = time.Time{}
-			h.look(ctx)
-		case abi.KindReply, abi.KindAskTimeout: // to the request to end: no
-			h.stays(ctx, abi.Ref(h.msg.Correlation))
-		}
+		h.take(ctx)
+	}
+}
+
+// take handles the message.
+func (h *head) take(ctx *host.Context) {
+	switch h.msg.Kind {
+	case abi.KindMessage:
+		h.receive(ctx)
+	case abi.KindTerminated:
+		h.terminated(ctx)
+	case abi.KindTimer:
+		h.alarm = time.Time{}
+		h.look(ctx)
+	case abi.KindReply, abi.KindAskTimeout: // to the request to end: no
+		h.stays(ctx, abi.Ref(h.msg.Correlation))
 	}
 }
 
@@ -85,6 +92,11 @@ func (h *head) receive(ctx *host.Context) {
 	if err == nil {
 		err = h.pass(ctx, name)
 	}
+	h.outcome(ctx, err)
+}
+
+// outcome is what becomes of a message that could not be passed on.
+func (h *head) outcome(ctx *host.Context, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrNoKey): // it is for none of the actors
@@ -268,7 +280,11 @@ func (h *head) terminated(ctx *host.Context) {
 	} else {
 		h.past.add(e.name, now)
 	}
-	h.again(ctx, e)
+	if h.moving != nil && h.moving(e.name) {
+		h.released(e) // what waits stays in the stash
+	} else {
+		h.again(ctx, e)
+	}
 	h.promote(ctx)
 }
 

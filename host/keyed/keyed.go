@@ -214,12 +214,26 @@ func (c Config) Props() host.Props {
 	return c.props(func() host.Behaviour { return &head{Config: c, managed: managers, past: newPast(c.remember)} })
 }
 
+// Around makes the props of a keeper whose behaviour is another one around it, which make makes for each incarnation. That one
+// may have one timer more, with a key that is not 1, and more watches.
+func (c Config) Around(make func(*Keeper) host.Behaviour, watches int) host.Props {
+	managers := glob.CompilePaths(c.managers)
+	return c.around(2, watches, func() host.Behaviour {
+		return make(&Keeper{head{Config: c, managed: managers, past: newPast(c.remember)}})
+	})
+}
+
 // props are the props of a keeper whose heads are made so.
-func (c Config) props(head func() host.Behaviour) host.Props {
+func (c Config) props(head func() host.Behaviour) host.Props { return c.around(1, 0, head) }
+
+func (c Config) around(timers, watches int, head func() host.Behaviour) host.Props {
 	l := c.limits
 	n := min(max(c.max, 1), MaxKeys)
-	l.Children, l.Watches, l.Asks, l.Timers = n+1, n+1, asksOpen, 1
+	l.Children, l.Watches, l.Asks, l.Timers = n+1, n+1+watches, asksOpen, timers
 	l.Stash = min(max(c.buffer, 1), 1<<24)
+	if timers > 1 { // the behaviour around it has as many wait
+		l.Stash *= 2
+	}
 	l.Held = max(l.Held, host.DefaultHeld+max(c.bytes, 0)+int64(n)*256)
 	if c.maxBytes > 0 && l.Tree.Memory == 0 {
 		l.Tree.Memory = c.maxBytes

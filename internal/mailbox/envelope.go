@@ -60,6 +60,8 @@ type Attached struct {
 	// Below is the child of the receiver, which keeps it, that the message is for; empty:
 	// the receiver itself.
 	Below string
+	// Kept is the name under which the receiver, a keeper, has stashed the message; empty: under none.
+	Kept string
 	// Behalf is the path of the actor because of which Go code has sent the message; empty: of none.
 	Behalf string
 	// Via is the actor that has forwarded the message to another node, for which it may be a guess; 0: its sender.

@@ -56,7 +56,7 @@ type Addressed struct {
 }
 
 func NotBelow(at *mailbox.Attached) *mailbox.Attached {
-	if at == nil || at.Below == "" {
+	if at == nil || at.Below == "" && at.Kept == "" {
 		return at
 	}
 	if at.Grants == nil && at.Context == nil && at.Behalf == "" {

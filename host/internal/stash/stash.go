@@ -48,6 +48,12 @@ func (s *Stash) PutFor(name string, e *mailbox.Envelope) {
 		s.mail = append(s.mail, e)
 		return
 	}
+	at := mailbox.Attached{}
+	if e.Attached != nil {
+		at = *e.Attached
+	}
+	at.Kept = name
+	e.Attached = &at
 	if s.under == nil {
 		s.under = map[string][]*mailbox.Envelope{}
 	}
