@@ -202,6 +202,7 @@ func (n *Node) fail(err error) {
 	was := n.state
 	n.state = lost
 	n.event(Event{Kind: EventLost, Node: n.self.Number, Text: err.Error()})
+	n.changedMembers()
 	for i := uint16(1); i <= abi.MaxNode; i++ {
 		if p := n.pairs[i]; p != nil {
 			p.deliver(p.lost())
@@ -295,6 +296,7 @@ func (n *Node) changed(e Entry) {
 	}
 	if before != nil && !before.Gone && (m.Gone || m.Born != before.Born) {
 		n.goneAway(m.Number)
+		n.changedMembers()
 	}
 	if m.Gone {
 		return
@@ -306,6 +308,7 @@ func (n *Node) changed(e Entry) {
 	}
 	if before == nil || before.Gone || m.Born != before.Born {
 		n.event(Event{Kind: EventJoined, Node: m.Number, Text: m.Name})
+		n.changedMembers()
 		if n.state == acting && m.Number != n.self.Number {
 			n.meet(m)
 		}

@@ -122,6 +122,9 @@ type Node struct {
 	draining []*pair
 	later    []func() // calls to the outside, without the lock
 	running  bool
+
+	listening map[int]func() // to changes of the members, by when they came
+	listeners int            // that have ever come
 }
 
 type state uint8
@@ -168,7 +171,7 @@ func New(cfg Config) (*Node, error) {
 			return nil, fmt.Errorf("cluster: the role %q is no name", r)
 		}
 	}
-	n := &Node{cfg: cfg, links: cfg.Links, since: cfg.Since, clock: cfg.Clock, members: map[uint16]*seen{}, pairs: map[uint16]*pair{}, asks: map[question]*asked{}, tried: map[uint16]bool{}}
+	n := &Node{cfg: cfg, links: cfg.Links, since: cfg.Since, clock: cfg.Clock, members: map[uint16]*seen{}, pairs: map[uint16]*pair{}, asks: map[question]*asked{}, tried: map[uint16]bool{}, listening: map[int]func(){}}
 	if n.clock == nil {
 		n.clock = clock.Real()
 	}

@@ -98,6 +98,9 @@ func (m *Machine) Resume() {
 // Crash ends it: nothing of it runs any more.
 func (m *Machine) Crash() { m.dead = true }
 
+// Dead reports whether it has crashed.
+func (m *Machine) Dead() bool { return m.dead }
+
 // Runs reports whether it does something now.
 func (m *Machine) Runs() bool { return !m.dead && !m.paused }
 
