@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim build race fmt generate tidy clean help demo-simulate simulate planted crashes
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim build race fmt generate tidy clean help demo-simulate simulate planted crashes
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ SEEDS ?= 100000
 FIRST ?= 1
 cluster-sim: ## simulate clusters whose nodes, links and directory fail, SEEDS times from seed FIRST (4 ms each)
 	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/clustertest -seeds $(SEEDS) -first $(FIRST)
+
+shard-sim: ## simulate keys that move between nodes that fail, SEEDS times from seed FIRST (60 ms each)
+	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/shard -seeds $(SEEDS) -first $(FIRST)
 
 # Nothing waits there.
 PATIENT := /internal/(cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson)$$
