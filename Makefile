@@ -15,7 +15,7 @@ help: ## print this list
 
 build: ## build the command into bin/
 	@echo "building $(BIN); the first time that takes a minute or more" >&2
-	@(while sleep 5 >/dev/null 2>&1; do printf . >&2; done) & dots=$$!; trap 'kill $$dots 2>/dev/null' EXIT; $(GO) build -trimpath -o $(BIN) ./cmd/wasmactors
+	@(while sleep 5 >/dev/null 2>&1; do printf . >&2; done) & dots=$$!; trap 'kill $$dots 2>/dev/null' EXIT; $(GO) build -trimpath -ldflags=-w -o $(BIN) ./cmd/wasmactors
 
 demo: build ## run the ledger sample on thousands of transactions and check its books
 	@./samples/ledger/demo.sh $(BIN)
