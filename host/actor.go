@@ -23,6 +23,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/internal/work"
+	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -277,6 +278,8 @@ type scratch struct {
 	from     abi.Ref           // the sender of its message
 	after    uint64            // of the turns of a durable actor, see turn.Turn; 0: nothing waits
 	heads    []byte            // see stated
+	lane     *recorder.Lane    // see laneOf
+	origin   recorder.Origin   // of the command that is carried out; 0: it is not recorded
 }
 
 func scratchOf(w *dispatch.Worker) *scratch {

@@ -146,7 +146,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 func (g *guest) send(scr *scratch, cmd *abi.Command) {
 	a := g.actor
 	e := scr.cache.New()
-	e.Kind, e.Sender, e.SenderPath, e.Correlation = abi.KindMessage, a.uid, a.path, cmd.Correlation
+	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Origin = abi.KindMessage, a.uid, a.path, cmd.Correlation, scr.origin
 	if scr.attached != nil {
 		e.Attached = scr.attached
 	}
@@ -366,6 +366,9 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 	}
 	e := message.CloneEnvelope(current)
 	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = kind, sender, senderPath, correlation, withoutGrants(e.Attached)
+	if kind == current.Kind {
+		e.Origin = current.Origin
+	}
 	if name != "" {
 		e.Attached = message.Below(e.Attached, name)
 	}

@@ -17,8 +17,8 @@ import (
 
 // A recorder hears of each turn before any of it takes effect; its error lets nothing out.
 
-// recorder is one that answers at once, or collects the turns of one actor.
-type recorder struct {
+// commits is one that answers at once, or collects the turns of one actor.
+type commits struct {
 	l      *stage
 	of     string
 	seen   []string
@@ -28,7 +28,7 @@ type recorder struct {
 	open   []*turn.Turn
 }
 
-func (r *recorder) commit(t *turn.Turn) {
+func (r *commits) commit(t *turn.Turn) {
 	if r.of == "" || !strings.HasSuffix(t.Path, "/"+r.of) {
 		t.Answer(nil)
 		return
@@ -62,7 +62,7 @@ func (r *recorder) commit(t *turn.Turn) {
 }
 
 // answer answers all that wait.
-func (r *recorder) answer(err error) {
+func (r *commits) answer(err error) {
 	for _, t := range r.open {
 		t.Answer(err)
 	}
@@ -70,8 +70,8 @@ func (r *recorder) answer(err error) {
 	r.l.run()
 }
 
-func newRecorder(t *testing.T) (*recorder, *stage) {
-	r := &recorder{}
+func newRecorder(t *testing.T) (*commits, *stage) {
+	r := &commits{}
 	r.l = newStage(t, func(c Config) Config { c.commit = r.commit; return c })
 	return r, r.l
 }

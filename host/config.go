@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -71,6 +72,7 @@ type Config struct {
 	partial    bool            // the recorder is told of durable actors alone
 	recorder   record.Recorder // the same with its notes; nil also in tests that only commit
 	box        *blackbox.Recorder
+	tape       *recorder.Recorder
 	tracer     Tracer         // nil: nothing is traced
 	pools      []pool         // for actors that block
 	pinned     int            // actors with a thread of their own, at most

@@ -73,7 +73,7 @@ func (a *actor) carry(scr *scratch, e *effect, failed bool) {
 		if e.Env == a.ctx.env { // the message itself goes on
 			a.ctx.env = nil
 			e.Env.Flags &= mark.Kept
-			e.Env.Sequence, e.Env.Position = 0, 0
+			e.Env.Position = 0
 			if a.ctx.passTo != "" {
 				e.Env.Attached = message.Below(e.Env.Attached, a.ctx.passTo)
 			}

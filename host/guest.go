@@ -36,6 +36,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		}
 	}
 	g.openBox(ctx.scr)
+	beginTape(g, ctx.scr)
 	start := startOf(a, g)
 	if cause != nil {
 		start.Reason = printable.Clip(cause.Error(), maxRestartReason)
@@ -187,6 +188,7 @@ func (g *guest) End(ctx *Context, end End) {
 	}
 	g.inst.ForgetStates()
 	g.dropBox()
+	endTape(g, ctx.scr, "")
 	dropTrial(g, "it has been restarted, or has ended")
 	g.inst.ForgetSleep()
 	g.stopWaiting()

@@ -16,6 +16,7 @@ const (
 	lookFault // Config.faults
 	lookBox   // the actor's own: Config.WithBlackBox
 	lookTrial // the actor's own: its code was exchanged
+	lookTape  // the actor's own: Config.WithRecording
 )
 
 // observe reports turns of a guest that count to taps and samples.

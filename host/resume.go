@@ -29,6 +29,9 @@ func (g *guest) CannotRewind() string {
 // Rewind implements Behaviour.
 func (g *guest) Rewind(ctx *Context) bool {
 	a, scr := g.actor, ctx.scr
+	if g.track != nil {
+		g.track.Rewound()
+	}
 	if can, unchanged := g.inst.Rewindable(); !can || unchanged {
 		return can
 	}

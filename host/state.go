@@ -25,6 +25,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -266,7 +267,8 @@ type guest struct {
 	silent    bool      // it has no use for a last turn
 	judged    bool      // the failing turn could not pay for what depends on other actors
 	box       *blackbox.Box
-	trial     *swap.Trial // of code that is new to it; nil: none is under way
+	track     *recorder.Track // nil: it is not recorded
+	trial     *swap.Trial     // of code that is new to it; nil: none is under way
 	pin       pin
 	crashFile string // of the last failure; empty: none
 }

@@ -134,6 +134,9 @@ func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot,
 	sandbox.Use(image) // it is open: the upgrade, or the trial, has it
 	g.inst.ForgetStates()
 	g.dropBox()
+	if g.track != nil {
+		g.track.Lose("its code was exchanged")
+	}
 	g.inst.Release()
 	g.inst.ForgetSleep()
 	dropTrial(g, "other code has come")

@@ -50,6 +50,9 @@ func New(cfg Config) (*System, error) {
 	}
 	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), root: ref.Root(cfg.name, cfg.node)}
 	s.temp = s.root + "/temp"
+	if cfg.tape != nil {
+		cfg.tape.Hide(s.bus.Secrets.Holds)
+	}
 	if s.secret == nil {
 		s.secret = secret.New()
 	}

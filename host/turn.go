@@ -85,6 +85,9 @@ func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, p
 			return 0, nil, true
 		}
 	}
+	if looks&lookTape != 0 {
+		tapeTurns(g, scr, x, now, done, parts, f, f == sealed)
+	}
 	if looks&lookBox != 0 {
 		g.keepTurns(scr, x, now, done, f, f == sealed)
 	}
@@ -162,11 +165,16 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 				scr.trace.EnterTurn(e.Headers)
 				scr.trace.MarkCommands(cmds)
 			}
-			g.apply(scr, cmds, e)
+			if scr.origin == 0 {
+				g.apply(scr, cmds, e)
+			} else {
+				applyTaped(g, scr, cmds, e)
+			}
 		}
 		base += n
 	}
 	x.Discard()
+	scr.origin = 0
 	a.turns = first + uint64(done)
 	g.account(&scr.res, work)
 	g.conclude(scr, done, failed, f, now)

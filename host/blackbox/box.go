@@ -248,15 +248,14 @@ func (b *Box) Crash(f *Failure) (path string) {
 func (b *Box) file(x *Failure) *File {
 	f := b.head
 	f.Time, f.Failure, f.Judged, f.FromStart, f.Spawned, f.Exact = x.Time, *x.Failure, x.Judged, !b.based, b.spawned, b.first
-	f.Image = Image{Name: b.image.Name(), Module: sandbox.ModuleSum(b.image), Config: sandbox.ConfigOf(b.image)}
-	f.Image.Dirs, f.Image.Config.Dirs, f.Image.Config.Progress = len(f.Image.Config.Dirs) > 0, nil, nil
+	err := error(nil)
+	f.Image, err = imageOf(b.image)
 	f.failing = append([]byte(nil), b.log[b.failing:]...)
 	f.entries = append([]byte(nil), b.log[:b.failing]...)
 	if f.Start = append([]byte(nil), b.begin...); b.begin == nil {
 		f.Start = f.failing // it is the start that has failed
 	}
-	err := error(nil)
-	if f.Image.Identity, err = sandbox.Identity(b.image); err == nil && b.based {
+	if err == nil && b.based {
 		f.Base, err = sandbox.AppendSnapshot(nil, b.image, &b.base)
 	}
 	switch {

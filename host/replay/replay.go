@@ -133,10 +133,7 @@ func (r *run) open(ctx context.Context, engine *runtime.Engine, o Options) (done
 }
 
 func (r *run) load(ctx context.Context, engine *runtime.Engine, o Options) (*runtime.Image, error) {
-	f, cfg := r.file, r.file.Image.Config
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
+	f := r.file
 	wasm := o.Module
 	switch sum := sha256.Sum256(wasm); {
 	case wasm == nil:
@@ -146,7 +143,19 @@ func (r *run) load(ctx context.Context, engine *runtime.Engine, o Options) (*run
 	case sum != f.Image.Module:
 		r.other, r.report.Other = true, fmt.Sprintf("%x", sum)
 	}
-	lower(&cfg.MemoryLimit, o.Memory)
+	r.module = wasm
+	return LoadImage(ctx, engine, &f.Image, wasm, o.Memory)
+}
+
+// LoadImage loads the image that a file describes, within limits that the file can lower and not raise: of a module, or, if
+// that is nil, from the engine's cache. memory is the most that an instance's memory may have, in bytes; 0: DefaultMemory. The
+// error wraps ErrModule if the module is missing.
+func LoadImage(ctx context.Context, engine *runtime.Engine, i *blackbox.Image, wasm []byte, memory uint64) (*runtime.Image, error) {
+	if memory == 0 {
+		memory = DefaultMemory
+	}
+	cfg := i.Config
+	lower(&cfg.MemoryLimit, memory)
 	lower(&cfg.TableLimit, mostTable)
 	lower(&cfg.StackLimit, mostStack)
 	lower(&cfg.EntriesLimit, 2*mostTable)
@@ -161,14 +170,13 @@ func (r *run) load(ctx context.Context, engine *runtime.Engine, o Options) (*run
 	lower(&cfg.DataLimit, mostTimes*sandbox.DefaultDataLimit)
 	lower(&cfg.InitFuel, mostInitFuel)
 	lower(&cfg.InitDeadline, mostInitDeadline)
-	r.module = wasm
-	src := runtime.Source{Sum: f.Image.Module, Read: func(context.Context) ([]byte, error) {
+	src := runtime.Source{Sum: i.Module, Read: func(context.Context) ([]byte, error) {
 		if wasm == nil {
-			return nil, fmt.Errorf("%w: SHA-256 %x", ErrModule, f.Image.Module)
+			return nil, fmt.Errorf("%w: SHA-256 %x", ErrModule, i.Module)
 		}
 		return wasm, nil
 	}}
-	if r.other {
+	if wasm != nil {
 		src.Sum = sha256.Sum256(wasm)
 	}
 	return engine.LoadFrom(ctx, src, cfg)

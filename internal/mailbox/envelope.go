@@ -40,9 +40,11 @@ type Envelope struct {
 	Headers []byte
 	// Payload is the encoded message.
 	Payload []byte
-	// Sequence is the number of the message among its sender's to this receiver, and
-	// Position that in the receiver's log, both from 1; 0 where nobody counts.
-	Sequence, Position uint64
+	// Position is the number of the message in the receiver's log, from 1; 0 where nobody counts.
+	Position uint64
+	// Origin is the command that the message is of, where its sender is recorded (recorder.Origin), and 0 otherwise. Sender,
+	// payload, correlation and kind are that command's.
+	Origin uint64
 	// Value travels beside the payload, for what never leaves the host: the
 	// promise of an ask, a native actor's Go value. It does not count as bytes.
 	Value any
@@ -112,7 +114,7 @@ func (e *Envelope) clear() {
 	// Field by field, and pointers only if they are set: a third of the time.
 	e.freed = true
 	e.Kind, e.Flags, e.Due, e.Sender, e.Correlation = 0, 0, 0, 0, 0
-	e.Sequence, e.Position = 0, 0
+	e.Position, e.Origin = 0, 0
 	if e.SenderPath != "" {
 		e.SenderPath = ""
 	}

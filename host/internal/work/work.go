@@ -262,7 +262,7 @@ func (w *Work) PutAside(o Owner, name string, e *mailbox.Envelope) (*mailbox.Env
 		return nil, err
 	}
 	k := message.CloneEnvelope(e)
-	k.Position = e.Position
+	k.Position, k.Origin = e.Position, e.Origin
 	switch e.Kind {
 	case abi.KindMessage:
 		if message.IsBound(e) {

@@ -1,0 +1,143 @@
+package rerun
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wasmactors/wasmactors/host/recorder"
+)
+
+// plan is what is known of a recording before any of it is repeated.
+type plan struct {
+	records int
+	images  []bool         // that are needed
+	types   map[string]int // of actors, and the image of one of them
+	absent  []Absent
+	sent    [][]uint16 // for each record of each lane, how many messages of it were handed to guests
+	needed  []uint64   // a bit for each record; nil: all are
+}
+
+// step is an entry, for the way back from an actor.
+type step struct {
+	at   recorder.Place
+	life uint64
+	n    int
+	from []recorder.Place
+}
+
+// planOf reads all records. With an actor it finds those that lead to its turns.
+func planOf(of *recorder.Recording, actor string) (*plan, error) {
+	p := &plan{images: make([]bool, len(of.Images)), types: map[string]int{}}
+	type begun struct{ image int }
+	lives := map[uint64]begun{}
+	chosen := map[uint64]bool{}
+	var steps []step
+	names := map[uint64]string{}
+	c := of.Cursor()
+	for ; ; p.records++ {
+		x, err := c.Next()
+		if err != nil {
+			return nil, err
+		}
+		if x == nil {
+			break
+		}
+		p.place(x.At)
+		switch x.Kind {
+		case recorder.Life:
+			lives[x.Life], names[x.Life] = begun{x.Image}, x.Incarnation.Path
+			if p.types[x.Type] = x.Image; actor == "" {
+				p.images[x.Image] = true
+			} else if isAt(x.Incarnation.Path, actor) {
+				chosen[x.Life] = true
+			}
+		case recorder.Left:
+			p.misses(names[x.Life], x.Why)
+			delete(names, x.Life)
+		case recorder.End:
+			delete(names, x.Life)
+		case recorder.None:
+			p.misses(x.Path, x.Why)
+		case recorder.Entry:
+			s := step{at: x.At, life: x.Life, n: p.records}
+			x.Mail(func(m *recorder.Message) bool {
+				if m.Sent {
+					if n := &p.sent[m.From.Lane][m.From.Number]; *n < math.MaxUint16 {
+						*n++
+					}
+					if actor != "" {
+						s.from = append(s.from, m.From)
+					}
+				}
+				return true
+			})
+			if actor != "" {
+				steps = append(steps, s)
+			}
+		}
+	}
+	if actor == "" {
+		return p, nil
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no actor %s is in the recording", actor)
+	}
+	p.needed = make([]uint64, p.records/64+1)
+	from := map[recorder.Place]bool{}
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := &steps[i]
+		if !chosen[s.life] && !from[s.at] {
+			continue
+		}
+		chosen[s.life] = true // all before it leads to it
+		p.images[lives[s.life].image] = true
+		p.needed[s.n/64] |= 1 << (s.n % 64)
+		for _, at := range s.from {
+			from[at] = true
+		}
+	}
+	p.count(steps)
+	return p, nil
+}
+
+// count counts the messages anew, of the entries that are needed.
+func (p *plan) count(steps []step) {
+	for i := range p.sent {
+		clear(p.sent[i])
+	}
+	for i := range steps {
+		if s := &steps[i]; p.needs(s.n) {
+			for _, at := range s.from {
+				if n := &p.sent[at.Lane][at.Number]; *n < math.MaxUint16 {
+					*n++
+				}
+			}
+		}
+	}
+}
+
+// place makes room for what is known of a record.
+func (p *plan) place(at recorder.Place) {
+	for int(at.Lane) >= len(p.sent) {
+		p.sent = append(p.sent, nil)
+	}
+	p.sent[at.Lane] = append(p.sent[at.Lane], 0)
+}
+
+func (p *plan) misses(path, why string) {
+	if len(p.absent) < mostListed {
+		p.absent = append(p.absent, Absent{path, why})
+	}
+}
+
+// needs reports whether the nth record is to be repeated.
+func (p *plan) needs(n int) bool { return p.needed == nil || p.needed[n/64]&(1<<(n%64)) != 0 }
+
+// uses is how many messages of an entry are handed to guests; one more than that keeps it for good.
+func (p *plan) uses(at recorder.Place) int {
+	n := int(p.sent[at.Lane][at.Number])
+	if n == math.MaxUint16 {
+		return math.MaxInt
+	}
+	return n
+}

@@ -1,0 +1,133 @@
+package host
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
+	"github.com/wasmactors/wasmactors/host/recorder"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// WithRecording has r write down what all guests take in, so that host/rerun can run them again. r is closed after the
+// system. Guests with directories, durable ones, and those whose code is exchanged are not recorded from then on: what they
+// send is written down whole. Without it nothing is paid for.
+func (c Config) WithRecording(r *recorder.Recorder) Config { c.tape = r; return c }
+
+// laneOf is where a worker writes its records.
+func laneOf(s *System, scr *scratch) *recorder.Lane {
+	if scr.lane == nil {
+		scr.lane = s.cfg.tape.NewLane()
+	}
+	return scr.lane
+}
+
+// beginTape begins to record an incarnation, whose instance is in its image's state.
+func beginTape(g *guest, scr *scratch) {
+	a := g.actor
+	if a.sys.cfg.tape == nil {
+		return
+	}
+	lane := laneOf(a.sys, scr)
+	if g.judged = false; a.durable || keepsEvents(a) {
+		lane.Refuse(a.path, "it is durable")
+		return
+	}
+	x := taped(g, scr, a.turns)
+	if g.track = lane.Begin(&x, g.inst.Image); g.track != nil {
+		a.looks |= uint8(lookTape)
+	}
+}
+
+// taped describes the incarnation to the recorder.
+func taped(g *guest, scr *scratch, turns uint64) recorder.Incarnation {
+	a := g.actor
+	in := g.limits(scr, 0)
+	return recorder.Incarnation{
+		Path: a.path, Type: a.props.typ, Ref: a.uid, Number: a.Incarnation(), Turns: turns, Seed: g.seed,
+		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Fuel: in.TurnFuel, Memory: in.MemoryLimit, Outbox: in.OutboxLimit,
+	}
+}
+
+// endTape ends the record of an incarnation. why is empty if that is over.
+func endTape(g *guest, scr *scratch, why string) {
+	if g.track == nil {
+		return
+	}
+	if lane := laneOf(g.actor.sys, scr); why == "" {
+		lane.End(g.track)
+	} else {
+		lane.Leave(g.track, why)
+	}
+	g.track = nil
+	g.actor.looks &^= uint8(lookTape)
+}
+
+// tapeTurns records an entry. own says that it has come to what its turns have led to, parts that its commands are not all at
+// hand.
+func tapeTurns(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure, own bool) {
+	if !own {
+		endTape(g, scr, "a turn was failed or taken back for a reason that is not its own")
+		return
+	}
+	lane, due := laneOf(g.actor.sys, scr), false
+	if e := scr.batch[0]; done == 1 && len(scr.batch) == 1 && f == nil && e.Origin != 0 && len(e.Headers) == 0 && (!g.told || e.Flags&mark.Due == 0) {
+		due = lane.Turn(g.track, now, scr.res.Fuel, x.Outbox(1), e)
+	} else {
+		due = tapeRun(g, scr, x, now, done, f)
+	}
+	switch {
+	case g.track == nil:
+	case g.track.Over():
+		g.track = nil
+		g.actor.looks &^= uint8(lookTape)
+	case due:
+		tapeAnew(g, scr, x, done)
+	case !parts && (done == 0 || scr.ends[done-1] <= recorder.MostCommands):
+		scr.origin = lane.Origin()
+	}
+}
+
+// tapeRun is tapeTurns of any entry.
+func tapeRun(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int, f *abi.Failure) (due bool) {
+	run := recorder.Run{Now: now, Done: done, Fuel: scr.res.Fuel, Outbox: x.Outbox(done)}
+	if f != nil {
+		run.Failure, run.Ended, run.Cut = f, x.Ended(), x.Cut()
+		if run.Judged = g.judged; g.judged {
+			run.Outbox = x.Outbox(done + 1)
+		}
+		if secrets := &g.actor.sys.bus.Secrets; secrets.Finds(f.Reason) {
+			endTape(g, scr, "its failure has a known secret")
+			return false
+		}
+	}
+	var headers func(e *mailbox.Envelope) []byte
+	if g.told {
+		headers = func(e *mailbox.Envelope) []byte {
+			if len(e.Headers) > 0 || e.Flags&mark.Due != 0 {
+				return scr.stated(e)
+			}
+			return nil
+		}
+	}
+	return scr.lane.Run(g.track, &run, scr.batch, headers)
+}
+
+// tapeAnew goes on in a further file, from the present state.
+func tapeAnew(g *guest, scr *scratch, x *sandbox.Instance, done int) {
+	l := taped(g, scr, g.actor.turns+uint64(done))
+	l.Spawned, l.Key = g.ahead, g.childKey()
+	var s sandbox.Snapshot
+	if x.Save(&s) == nil {
+		l.Snapshot, _ = sandbox.AppendSnapshot(nil, g.inst.Image, &s) // without one it is not recorded
+	}
+	scr.lane.Resume(g.track, &l, g.inst.Image)
+}
+
+// applyTaped is apply where messages get an origin.
+func applyTaped(g *guest, scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
+	for i := range cmds {
+		g.apply(scr, cmds[i:i+1], current)
+		scr.origin++
+	}
+}
