@@ -25,6 +25,7 @@ type invariant struct {
 	name    string
 	auditor string // a path; "": it is asked
 	always  bool
+	becomes bool // it need not hold at once when faults have ended
 	grows   bool // the answer is a number that never falls
 	step    step // an ask
 }
@@ -50,7 +51,7 @@ func (c *checker) invariants(n *yaml.Node) (out []invariant) {
 	}
 	ask := &verbs[slices.IndexFunc(verbs, func(v verb) bool { return v.name == "ask" })]
 	for _, x := range n.Content {
-		i := invariant{name: valueAt(x, "name"), always: valueAt(x, "when") == "always", grows: valueAt(x, "grows") == "true", step: step{verb: ask, n: x}}
+		i := invariant{name: valueAt(x, "name"), always: valueAt(x, "when") == "always", becomes: valueAt(x, "when") == "eventually", grows: valueAt(x, "grows") == "true", step: step{verb: ask, n: x}}
 		path := valueAt(x, "ask")
 		if a := at(x, "auditor"); a != nil {
 			path = a.Value
@@ -461,7 +462,13 @@ func (w *world) settle(by *simulated) error {
 		}
 		before := by.greatest[x]
 		m, err := w.asks(&x.step)
-		if err != nil && m.Err() != nil && !by.judges { // it is being restarted
+		for end := began.Add(bound); err != nil && x.becomes && by.run.Err() == nil && w.clock.Now().Before(end); {
+			if err := w.advance(time.Second); err != nil {
+				return err
+			}
+			m, err = w.asks(&x.step)
+		}
+		if err != nil && m.Err() != nil && !by.judges && !x.becomes { // it is being restarted
 			if err := w.advance(time.Minute); err != nil {
 				return err
 			}
@@ -473,6 +480,8 @@ func (w *world) settle(by *simulated) error {
 		var known *stepError
 		switch {
 		case err == nil:
+		case errors.As(err, &known) && x.becomes:
+			by.run.Violate("invariant "+x.name, "%v after the end of the faults %s", bound, told1(err))
 		case errors.As(err, &known):
 			by.run.Violate("invariant "+x.name, "%s", told1(err))
 		default:

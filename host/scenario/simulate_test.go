@@ -90,6 +90,30 @@ func TestSimulatedLedger(t *testing.T) {
 	}
 }
 
+// TestEventually: an invariant that need not hold at once is asked every second, until settle is over. An account answers each
+// withdrawal with what is left.
+func TestEventually(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a guest")
+	}
+	st, b := sample(t, "ledger")
+	for _, x := range []struct{ when, answer, says string }{
+		{"end", "999990", "it is 999999, not 999990"},
+		{"eventually", "999990", ""},
+		{"eventually", "1", "20s after the end of the faults it is 999979, not 1"},
+	} {
+		f, err := Parse("it_test.yaml", []byte(`scenarios: [{name: x, simulation: {settle: 20s}, steps: [{advance: 1s}],
+  invariants: [{name: it, ask: /user/bank/alice, message: -1, answer: `+x.answer+`, when: `+x.when+`}]}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := swept(t, staging{st: st, b: b, s: f.Scenarios[0]}, "none", 1)[0]
+		if o.Err != nil || (o.Violation == nil) != (x.says == "") || o.Violation != nil && !strings.HasPrefix(o.Violation.What, x.says) {
+			t.Errorf("%s %s: %+v %v", x.when, x.answer, o.Violation, o.Err)
+		}
+	}
+}
+
 // TestSimulatedKeys: what an invariant and a simulation say takes effect.
 func TestSimulatedKeys(t *testing.T) {
 	if testing.Short() {
