@@ -32,6 +32,8 @@ type live struct {
 	telemetry *telemetry
 	fed       bool // with lines of input
 
+	membership *membership // nil: it is alone
+
 	running context.Context // ends with the run, and what is being built for it
 
 	changing sync.Mutex // held while the bundle changes, before mu
@@ -46,7 +48,7 @@ type live struct {
 func (l *live) start() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sys, err = l.bundle.Start(systemOf(l.c, l.telemetry), l.watch)
+	l.sys, err = l.bundle.Start(l.system, l.watch)
 	return err
 }
 
@@ -64,6 +66,7 @@ func (l *live) watch(sys *host.System) {
 	l.console.died = nil // of a system that was ended on purpose
 	l.console.follow(sys)
 	l.door.open(sys, l.bundle, l.telemetry)
+	l.membership.attach(sys)
 }
 
 // now is the system that runs, and the actor whose end ends it; nil if there is none.
@@ -187,6 +190,8 @@ func (l *live) prepare(ctx context.Context) (*bundle.Change, error) {
 // check says whether a change can be made in the way that is asked for.
 func (l *live) check(change *bundle.Change, r admin.Reload) error {
 	switch {
+	case r.Restart && l.membership != nil:
+		return &admin.Problem{Status: http.StatusConflict, Code: "in_cluster", Message: "it is a node of a cluster, where others know its actors", Hint: "reload changes it in place; or stop it, and run it again"}
 	case r.Restart && l.fed:
 		return &admin.Problem{Status: http.StatusConflict, Code: "has_input", Message: "it handles lines of input, which would be lost", Hint: "reload changes it in place; or stop it, and run it again"}
 	case !r.Restart && len(change.Whole) > 0:

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/cluster"
 )
 
 func runCommand(env *environment) *cli.Command {
@@ -26,7 +27,7 @@ func runCommand(env *environment) *cli.Command {
 			"   wasmactors run samples/hello --input samples/hello/input.ndjson\n" +
 			"   echo '{\"to\": \"greeter\", \"message\": \"Ada\"}' | wasmactors run samples/hello --input -\n" +
 			"   wasmactors run service --for 1h --json 2>events.ndjson",
-		Flags: append(runFlagList(), detachFlags()...),
+		Flags: slices.Concat(runFlagList(), joinFlags(), detachFlags()),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
@@ -170,10 +171,21 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	if err != nil {
 		return err
 	}
+	member, err := openMembership(c, env, m)
+	if err != nil {
+		return err
+	}
+	defer member.close()
 	ongoing, over := context.WithCancel(c.Context)
 	defer over()
-	l := &live{running: ongoing, c: c, path: path, vars: vars, options: options, consent: env.consent, console: console, door: door, telemetry: telemetry, fed: input != nil, bundle: b}
+	l := &live{running: ongoing, c: c, path: path, vars: vars, options: options, consent: env.consent, console: console, door: door, telemetry: telemetry, fed: input != nil, bundle: b, membership: member}
 	door.cfg = door.cfg.WithReload(l.reload).WithUpgrade(l.upgrade)
+	if member != nil {
+		member.lost = func(n *cluster.Node, _ error) { go l.rejoin(n) }
+	}
+	if err := member.join(ongoing); err != nil {
+		return err
+	}
 	if err := l.start(); err != nil {
 		return err
 	}

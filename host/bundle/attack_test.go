@@ -46,6 +46,7 @@ var attacks = map[string]attack{
 	"modules.*.dirs[].host":                                  {"wasmactors: 1\nname: b\nmodules: {m: {wasm: m.wasm, dirs: [{host: OUT, guest: /d, mode: rw}]}}\nactors: {a: {type: echo}}\n", service.ReachWrite, "OUT", nil},
 	"store.path":                                             {"store: {path: OUT/store}\n", service.ReachWrite, "OUT/store", func(t *testing.T, p *place, _ *Bundle) { p.exists("store") }},
 	"recorder.dir":                                           {"recorder: {dir: OUT/crashes}\n", service.ReachWrite, "OUT/crashes", func(t *testing.T, p *place, _ *Bundle) { p.exists("crashes") }},
+	"cluster.listen":                                         {"cluster: {listen: \"127.0.0.1:7420\"}\n", service.ReachListen, "127.0.0.1:7420", nil},
 	"store.key.env":                                          {"store: {path: store, key: {env: ATTACKED_KEY}}\n", service.ReachEnv, "ATTACKED_KEY", nil},
 	"store.key.file":                                         {"store: {path: store, key: {file: OUT/store-key}}\n", service.ReachRead, "OUT/store-key", nil},
 	"http.listen[].address":                                  {"http: {listen: [{address: \"unix:OUT/s\"}], routes: {\"GET /\": {to: /user/a}}}\n", service.ReachListen, "unix:OUT/s", func(t *testing.T, p *place, _ *Bundle) { p.exists("s") }},

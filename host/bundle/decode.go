@@ -44,6 +44,7 @@ func (c *checker) manifest(root view) *Manifest {
 	m.Actors = c.actors(m, root.mapping("actors"), base, nil)
 	m.Store = c.store(m, root.object("store"))
 	m.Recorder = c.recorder(m, root.object("recorder"))
+	m.Cluster = c.cluster(root.object("cluster"))
 	c.durable(m, root.mapping("actors"))
 	superviseKeys(m.Supervision, m.Actors)
 	m.HTTP = c.http(m, root.object("http"), base)

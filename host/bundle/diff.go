@@ -55,6 +55,7 @@ func planOf(old, now *Manifest) plan {
 		{"services", sameServices(old.Services, now.Services)},
 		{"store", textOf(old.Store) == textOf(now.Store)},
 		{"recorder", reflect.DeepEqual(old.Recorder, now.Recorder)},
+		{"cluster", reflect.DeepEqual(old.Cluster, now.Cluster)},
 		{"system", old.Memory == now.Memory && old.MostActors == now.MostActors},
 	} {
 		if !c.same {

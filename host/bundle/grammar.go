@@ -42,6 +42,7 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 		)),
 		optional("store", storeShape),
 		optional("recorder", recorderShape),
+		optional("cluster", clusterShape),
 		required("actors", actors),
 		optional("http", httpShape(capabilities)),
 		optional("run", object("how `wasmactors run` treats the bundle",

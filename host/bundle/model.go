@@ -27,6 +27,7 @@ type Manifest struct {
 	HTTP        *HTTP         // nil: nothing listens
 	Store       *Store        // nil: nothing is kept
 	Recorder    *Recorder     // nil: turns are not kept
+	Cluster     *Cluster      // nil: it can join none
 	Services    []Use         // in the order of the kinds that LoadWith was given
 	Main        string        // the top-level actor whose end ends the run, or ""
 

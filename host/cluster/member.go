@@ -81,6 +81,15 @@ func decodeMember(e Entry) (Member, error) {
 	return m, nil
 }
 
+// DecodeMember reads an entry of a node. The error says why it is none.
+func DecodeMember(e Entry) (Member, error) { return decodeMember(e) }
+
+// Evicted is the entry that takes a member's number away, at the revision that it has to have.
+func (m Member) Evicted() Entry {
+	m.Gone = true
+	return Entry{Key: memberKey(m.Number), Value: m.encode(), Revision: m.revision}
+}
+
 // understands reports whether two nodes have a version of the protocol in common.
 func (m *Member) understands(other *Member) bool {
 	return m.Oldest <= other.Newest && other.Oldest <= m.Newest

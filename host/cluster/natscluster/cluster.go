@@ -92,7 +92,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 	if err := c.serveEnrolment(); err != nil {
 		return err
 	}
-	c.dir = &store{nc: c.nodes, stream: "WASMACTORS_" + c.id.ID, prefix: c.id.subject() + ".d.", told: c.id.subject() + ".t.", trouble: c.trouble, over: make(chan struct{})}
+	c.dir = c.newStore()
 	if err := c.makeStream(ctx); err != nil {
 		return err
 	}
@@ -101,6 +101,12 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 	}
 	c.links, err = newLinks(c.id, c.traffic, c.event)
 	return err
+}
+
+func (c *Cluster) newStore() *store {
+	return &store{
+		nc: c.nodes, stream: "WASMACTORS_" + c.id.ID, prefix: c.id.subject() + ".d.", told: c.id.subject() + ".t.", trouble: c.trouble, over: make(chan struct{}),
+	}
 }
 
 // connect connects for an account; it tries until it is closed.

@@ -123,6 +123,9 @@ type Identity struct {
 	authorityKey *ecdsa.PrivateKey // nil: it cannot sign
 }
 
+// Credentials is the file of a folder with the credentials for a NATS that exists.
+const Credentials = "nats.creds"
+
 // Files of the folder. None is larger than maxFile bytes.
 const (
 	fileCluster      = "cluster.json"
@@ -130,7 +133,7 @@ const (
 	fileAuthorityKey = "authority.key"
 	fileNode         = "node.pem"
 	fileKey          = "node.key"
-	fileCredentials  = "nats.creds" // for a NATS that exists
+	fileCredentials  = Credentials
 	folderUsed       = "used"
 	folderStore      = "store"
 	maxFile          = 64 << 10

@@ -40,9 +40,11 @@ type token struct {
 	URL       string   `cbor:"8,keyasint,omitempty"`
 }
 
+// MaxToken bounds the text of a token, in bytes.
+const MaxToken = 4 << 10
+
 const (
 	tokenPrefix  = "wat1."
-	maxToken     = 4 << 10
 	longestToken = 30 * 24 * time.Hour
 	maxEnrol     = 4 << 10
 	maxAnswer    = 8 << 10
@@ -113,7 +115,7 @@ func (id *Identity) Token(node string, valid time.Duration) (string, error) {
 func parseToken(text string) (*token, error) {
 	text = strings.TrimSpace(text)
 	rest, ok := strings.CutPrefix(text, tokenPrefix)
-	if !ok || len(text) > maxToken {
+	if !ok || len(text) > MaxToken {
 		return nil, fmt.Errorf("natscluster: this is no token: one begins with %s and comes from wasmactors cluster token", tokenPrefix)
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(rest)

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/cluster/natscluster"
+	"github.com/wasmactors/wasmactors/internal/regular"
+)
+
+// joinFlags are the flags of run for clusters.
+func joinFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "join", Usage: "join a cluster as the node of the folder `DIR`, which wasmactors cluster init has made, or --join-token makes"},
+		&cli.StringFlag{Name: "join-token", Usage: "make the folder of --join, if there is none, with the token in `FILE`; - is standard input"},
+	}
+}
+
+// joinTime bounds the wait for a cluster that takes a token.
+const joinTime = time.Minute
+
+// membership is a run's place in a cluster. A nil one is alone.
+type membership struct {
+	env      *environment
+	identity *natscluster.Identity
+	manifest *bundle.Cluster
+	quiet    bool
+	place    *natscluster.Cluster
+	lost     func(*cluster.Node, error)
+
+	mu    sync.Mutex
+	node  *cluster.Node
+	self  cluster.Member
+	ended bool
+}
+
+// openMembership reads the flags and connects; it returns nil without --join.
+func openMembership(c *cli.Context, env *environment, m *bundle.Manifest) (*membership, error) {
+	dir := c.String("join")
+	switch {
+	case dir == "" && c.IsSet("join-token"):
+		return nil, usage("--join-token needs --join: the folder that it makes")
+	case dir == "":
+		return nil, nil
+	case m.Cluster == nil:
+		return nil, usage("%s has no key cluster, so it joins none: write `cluster: {}` into it", m.File)
+	case m.Store != nil:
+		return nil, usage("%s has a store, and a bundle with a store cannot join a cluster: refs of its actors outlive a node's number", m.File)
+	case c.IsSet("seed"):
+		return nil, usage("--seed cannot be combined with --join: nodes must not have the same secret")
+	}
+	x := &membership{env: env, manifest: m.Cluster, quiet: c.Bool("quiet")}
+	var err error
+	if x.identity, err = identityOf(c, env, dir); err != nil {
+		return nil, err
+	}
+	if x.place, err = natscluster.Open(c.Context, x.identity, natscluster.Options{Listen: m.Cluster.Listen, Events: x.event}); err != nil {
+		return nil, &unreachableError{err}
+	}
+	return x, nil
+}
+
+// identityOf reads a node's folder, or makes it with a token.
+func identityOf(c *cli.Context, env *environment, dir string) (*natscluster.Identity, error) {
+	_, err := os.Lstat(filepath.Join(dir, "cluster.json"))
+	if file := c.String("join-token"); file != "" && errors.Is(err, fs.ErrNotExist) {
+		text, err := readToken(env, file)
+		if err != nil {
+			return nil, usage("--join-token: %w", err)
+		}
+		ctx, cancel := context.WithTimeout(c.Context, joinTime)
+		defer cancel()
+		id, err := natscluster.Enrol(ctx, dir, text, credentialsIn(dir))
+		if err != nil {
+			return nil, &unreachableError{err}
+		}
+		return id, nil
+	}
+	id, err := natscluster.LoadIdentity(dir)
+	if err != nil {
+		return nil, usage("--join: %w", err)
+	}
+	return id, nil
+}
+
+func credentialsIn(dir string) string {
+	path := filepath.Join(dir, natscluster.Credentials)
+	if _, err := os.Lstat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+func readToken(env *environment, file string) (string, error) {
+	if file != "-" {
+		b, err := regular.ReadFile(file, natscluster.MaxToken)
+		return string(b), err
+	}
+	b := make([]byte, natscluster.MaxToken)
+	n := 0
+	for n < len(b) {
+		k, err := env.stdin.Read(b[n:])
+		n += k
+		if err != nil {
+			break
+		}
+	}
+	return string(b[:n]), nil
+}
+
+// event shows what happens in the cluster.
+func (x *membership) event(e cluster.Event) {
+	if x.env.json {
+		x.env.writeJSON(map[string]any{"event": "cluster", "kind": e.Kind.String(), "node": e.Node, "count": e.Count, "text": e.Text})
+		return
+	}
+	if x.quiet {
+		return
+	}
+	text := "cluster: " + e.Kind.String()
+	if e.Node != 0 {
+		text += fmt.Sprintf(" node %d", e.Node)
+	}
+	if e.Count > 1 {
+		text += fmt.Sprintf(" (%d)", e.Count)
+	}
+	if e.Text != "" {
+		text += ": " + oneLine(e.Text)
+	}
+	x.env.note(text)
+}
+
+// join gets a number, waiting for the directory as long as it takes.
+func (x *membership) join(ctx context.Context) error {
+	if x == nil {
+		return nil
+	}
+	var id [8]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return err
+	}
+	var n *cluster.Node
+	cfg := cluster.Config{
+		Name: x.identity.Node, Roles: x.manifest.Roles, Zone: x.manifest.Zone, Identity: x.identity.Certificate(), Lease: x.identity.Lease,
+		ID: binary.LittleEndian.Uint64(id[:]) | 1, Directory: x.place.Directory(), Links: x.place.Links(), Events: x.event,
+		Lost: func(err error) { x.lost(n, err) },
+	}
+	if x.manifest.Control {
+		cfg.Control = func(cluster.Member) bool { return true }
+	}
+	n, err := cluster.New(cfg)
+	if err != nil {
+		return err
+	}
+	type result struct {
+		m   cluster.Member
+		err error
+	}
+	got := make(chan result, 1)
+	n.Join(func(m cluster.Member, err error) { got <- result{m, err} })
+	select {
+	case r := <-got:
+		if r.err != nil {
+			return fmt.Errorf("node %s cannot join cluster %s: %w", x.identity.Node, x.identity.Name, r.err)
+		}
+		x.mu.Lock()
+		x.node, x.self = n, r.m
+		x.mu.Unlock()
+		x.event(cluster.Event{Kind: cluster.EventJoined, Node: r.m.Number, Text: fmt.Sprintf("this is node %s of cluster %s", x.identity.Node, x.identity.Name)})
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// configure gives a system the number.
+func (x *membership) configure(cfg host.Config) host.Config {
+	if x == nil {
+		return cfg
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return cfg.WithNode(x.self.Number)
+}
+
+// attach gives the node its system, before its first actor starts.
+func (x *membership) attach(sys *host.System) {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	n := x.node
+	x.mu.Unlock()
+	if err := n.Attach(sys); err != nil {
+		x.event(cluster.Event{Kind: cluster.EventLost, Text: err.Error()}) // it was lost meanwhile: Lost follows
+	}
+}
+
+// leaveTime bounds the wait for the directory at the end of a run.
+const leaveTime = 3 * time.Second
+
+// close leaves the cluster, after the system has ended.
+func (x *membership) close() {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	n, ended := x.node, x.ended
+	x.ended = true
+	x.mu.Unlock()
+	if ended {
+		return
+	}
+	if n != nil {
+		left := make(chan error, 1)
+		n.Leave(func(err error) { left <- err })
+		select {
+		case <-left:
+		case <-time.After(leaveTime):
+		}
+	}
+	x.place.Close()
+}
+
+// rejoin begins anew after the node was lost: the system ends, since others take its actors for ended, and starts under
+// another number once the directory answers.
+func (l *live) rejoin(lost *cluster.Node) {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.membership.mu.Lock()
+	stale := l.membership.node != lost || l.membership.ended
+	l.membership.mu.Unlock()
+	if stale || l.running.Err() != nil || l.sys == nil {
+		return
+	}
+	stop, cancel := context.WithTimeout(context.Background(), stopGrace)
+	_ = l.sys.Close(stop) // actors that do not stop are killed
+	cancel()
+	l.before = sumOf(l.before, l.sys.View().Stats())
+	l.sys = nil
+	err := l.membership.join(l.running)
+	for errors.Is(err, cluster.ErrLost) && l.running.Err() == nil { // the directory has answered too late
+		err = l.membership.join(l.running)
+	}
+	if err == nil {
+		l.sys, err = l.bundle.Start(l.system, l.watch)
+	}
+	if err != nil && l.running.Err() == nil {
+		l.console.fail(err)
+	}
+}
+
+// system configures a system of the run.
+func (l *live) system(cfg host.Config) host.Config {
+	return l.membership.configure(systemOf(l.c, l.telemetry)(cfg))
+}

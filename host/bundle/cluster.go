@@ -1,0 +1,42 @@
+package bundle
+
+import (
+	"slices"
+
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// Cluster says what a bundle is in a cluster. Without it a bundle cannot join one.
+type Cluster struct {
+	Roles   []string // sorted
+	Zone    string   // "": none
+	Listen  string   // where a node that keeps the directory listens; "": at its address
+	Control bool     // actors of other nodes may stop those here
+}
+
+// maxRoles bounds the roles of a node.
+const maxRoles = 32
+
+var clusterShape = object("the bundle may join a cluster, with run --join",
+	optional("roles", list("what its nodes are for; others choose nodes by them", pattern(none, "a role", nameWhat, nameRule))),
+	optional("zone", pattern(none, "where the nodes are: copies of the same are kept apart by it", nameWhat, nameRule)),
+	optional("listen", text(service.ReachListen, "host:port where a node that keeps the directory listens, and at the port after it; default: its address in the cluster")),
+	optional("control", boolean("actors of other nodes may stop and kill those of this one; default: false")),
+)
+
+// cluster reads the key cluster.
+func (c *checker) cluster(v view) *Cluster {
+	if !v.given() {
+		return nil
+	}
+	k := &Cluster{Zone: v.text("zone"), Listen: v.text("listen"), Control: v.flag("control", false)}
+	k.Roles = v.texts("roles")
+	slices.Sort(k.Roles)
+	if len(slices.Compact(slices.Clone(k.Roles))) != len(k.Roles) {
+		c.at(v.get("roles").n, "cluster.roles names a role twice")
+	}
+	if len(k.Roles) > maxRoles {
+		c.at(v.get("roles").n, "cluster.roles has %d roles, at most %d", len(k.Roles), maxRoles)
+	}
+	return k
+}
