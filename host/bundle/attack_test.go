@@ -49,6 +49,7 @@ var attacks = map[string]attack{
 	"cluster.listen":                                         {"cluster: {listen: \"127.0.0.1:7420\"}\n", service.ReachListen, "127.0.0.1:7420", nil},
 	"store.key.env":                                          {"store: {path: store, key: {env: ATTACKED_KEY}}\n", service.ReachEnv, "ATTACKED_KEY", nil},
 	"store.key.file":                                         {"store: {path: store, key: {file: OUT/store-key}}\n", service.ReachRead, "OUT/store-key", nil},
+	"store.key.command":                                      {"store: {path: store, key: {command: [sh, OUT/key.sh, \"a b\"]}}\n", service.ReachRun, "sh OUT/key.sh \"a b\"", func(t *testing.T, p *place, _ *Bundle) { p.exists("ran") }},
 	"http.listen[].address":                                  {"http: {listen: [{address: \"unix:OUT/s\"}], routes: {\"GET /\": {to: /user/a}}}\n", service.ReachListen, "unix:OUT/s", func(t *testing.T, p *place, _ *Bundle) { p.exists("s") }},
 	"http.listen[].tls.cert":                                 {tlsOf("cert: OUT/cert, key: key"), service.ReachRead, "OUT/cert", nil},
 	"http.listen[].tls.key":                                  {tlsOf("cert: cert, key: OUT/key"), service.ReachRead, "OUT/key", nil},
@@ -175,6 +176,7 @@ func (p *place) valuables() {
 	}
 	for _, at := range []string{"b", "out"} {
 		p.file(at+"/store-key", storeKey)
+		p.file(at+"/key.sh", "echo > \"$(dirname \"$0\")/ran\"; echo "+storeKey+"\n")
 		p.file(at+"/cert", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})))
 		p.file(at+"/key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 	}

@@ -40,6 +40,7 @@ type Reach struct {
 var verbs = map[service.Reach]string{
 	service.ReachRead: "reads", service.ReachWrite: "reads and writes", service.ReachEnv: "sees the variable",
 	service.ReachListen: "listens on", service.ReachConnect: "connects to", service.ReachSecret: "asks the provider of secrets",
+	service.ReachRun: "runs",
 }
 
 // String is a line for a person, without characters that a terminal would obey.
@@ -118,6 +119,10 @@ func (c *checker) namedIn(n *yaml.Node, s *shape, key string) (out []named) {
 			note(n.Content[i], s.keys, at)
 			out = append(out, c.namedIn(n.Content[i+1], s.of, at)...)
 		}
+	case s.kind == kindList && n.Kind == yaml.SequenceNode && s.reach == service.ReachRun:
+		whole := *n
+		whole.Value = commandLine(n)
+		note(&whole, s.reach, key)
 	case s.kind == kindList && n.Kind == yaml.SequenceNode:
 		for i, x := range n.Content {
 			out = append(out, c.namedIn(x, s.of, key+"["+strconv.Itoa(i)+"]")...)
@@ -126,6 +131,19 @@ func (c *checker) namedIn(n *yaml.Node, s *shape, key string) (out []named) {
 		note(n, s.reach, key)
 	}
 	return out
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,~-]+$`)
+
+// commandLine is a program and its arguments as one text, in which other commands are not written.
+func commandLine(n *yaml.Node) string {
+	words := make([]string, len(n.Content))
+	for i, x := range n.Content {
+		if words[i] = x.Value; !plainWord.MatchString(x.Value) {
+			words[i] = strconv.Quote(x.Value)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_~-]+$`)
@@ -178,7 +196,7 @@ func (m *Manifest) reachesOf(prefix string) (found []Reach) {
 		}
 		found = append(found, r)
 	}
-	order := []service.Reach{service.ReachConnect, service.ReachListen, service.ReachSecret, service.ReachEnv, service.ReachRead, service.ReachWrite}
+	order := []service.Reach{service.ReachConnect, service.ReachListen, service.ReachSecret, service.ReachEnv, service.ReachRead, service.ReachWrite, service.ReachRun}
 	slices.SortStableFunc(found, func(a, b Reach) int { return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)) })
 	return found
 }

@@ -39,6 +39,9 @@ func eachText(s *shape, key string, above []*shape, f func(key string, s *shape,
 			f(key, s, s.reach)
 		}
 	case kindList:
+		if s.reach != "" {
+			f(key, s, s.reach)
+		}
 		eachText(s.of, key+"[]", above, f)
 	case kindMapping:
 		f(below(key, "*"), s, s.keys)

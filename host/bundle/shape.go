@@ -22,7 +22,7 @@ type shape struct {
 	key    *rule                        // mapping: its keys
 	match  *rule                        // text
 	what   string                       // text, mapping: what match and key stand for
-	reach  service.Reach                // text: what it names outside of the bundle; needed unless it has an enum
+	reach  service.Reach                // text, and a list that is a command: what it names outside of the bundle; a text needs it unless it has an enum
 	keys   service.Reach                // mapping: reach of its keys
 	writes func(object *yaml.Node) bool // path: whether the object that it is in lets it be written to; nil: it does not
 	as     string                       // path: the key beside it that says what it is called in the guest
@@ -96,6 +96,13 @@ func integer(doc string, least, most float64) *shape {
 
 func number(doc string, least, most float64) *shape {
 	return &shape{kind: kindNumber, doc: doc, min: least, max: most}
+}
+
+// command is a program with its arguments.
+func command(doc string) *shape {
+	s := list(doc, text(none, "a word"))
+	s.reach = service.ReachRun
+	return s
 }
 
 func list(doc string, of *shape) *shape { return &shape{kind: kindList, doc: doc, of: of} }

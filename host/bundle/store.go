@@ -1,11 +1,13 @@
 package bundle
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,6 +32,10 @@ type Store struct {
 	Recovery time.Duration
 	KeyEnv   string // the variable that has the key; "" for none
 	KeyFile  string // the file that has it, absolute; "" for none
+	// KeyCommand is the program that prints it, with its arguments; nil for none. It runs in the manifest's folder.
+	KeyCommand []string
+
+	dir string // of the manifest
 
 	text string // see canonical
 }
@@ -46,9 +52,10 @@ var storeShape = object("where durable actors are kept",
 	optional("size", sizeIn("bytes of its files; default: 10GiB", durable.MinSize, 1<<50)),
 	optional("sync", pattern(none, "what a turn waits for before it takes effect: "+syncWhat+"; default: always", syncWhat, `^(always|never|[0-9].*)$`)),
 	optional("recovery", duration("how long it may take to repeat what came after the last checkpoint; default: 1s")),
-	optional("key", object("encrypts the log; 32 bytes in hexadecimal or base64: either env or file",
+	optional("key", object("encrypts the log; 32 bytes in hexadecimal or base64: either env, file or command",
 		optional("env", pattern(service.ReachEnv, "the variable of the environment that has the key", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`)),
 		optional("file", text(service.ReachRead, "the file that has the key, relative to the manifest")),
+		optional("command", command("the program that prints the key, with its arguments; it is started in the folder of the manifest")),
 	)),
 )
 
@@ -57,7 +64,7 @@ func (c *checker) store(m *Manifest, v view) *Store {
 	if !v.given() {
 		return nil
 	}
-	s := &Store{Path: m.within(v.text("path")), Size: int64(v.size("size", durable.DefaultSize)), text: canonical(v.n)}
+	s := &Store{Path: m.within(v.text("path")), Size: int64(v.size("size", durable.DefaultSize)), text: canonical(v.n), dir: m.Dir}
 	switch x := v.text("sync"); x {
 	case "", "always":
 	case "never":
@@ -73,9 +80,15 @@ func (c *checker) store(m *Manifest, v view) *Store {
 		c.at(v.get("recovery").n, "store.recovery must be between %v and 1h", durable.MinRecovery)
 	}
 	if k := v.object("key"); k.given() {
-		env, file := k.text("env"), k.text("file")
-		if (env == "") == (file == "") {
-			c.at(k.n, "store.key: either env or file is needed, and not both")
+		env, file, given := k.text("env"), k.text("file"), 0
+		s.KeyCommand = k.texts("command")
+		for _, is := range []bool{env != "", file != "", len(s.KeyCommand) > 0} {
+			if is {
+				given++
+			}
+		}
+		if given != 1 {
+			c.at(k.n, "store.key: either env, file or command is needed, and only one of them")
 		}
 		if s.KeyEnv = env; file != "" {
 			s.KeyFile = m.within(file)
@@ -174,6 +187,12 @@ func (s *Store) key() ([]byte, error) {
 			return nil, fmt.Errorf("store.key: %w", err)
 		}
 		of, value = s.KeyFile, string(b)
+	case len(s.KeyCommand) > 0:
+		b, err := s.printed()
+		if err != nil {
+			return nil, fmt.Errorf("store.key: %w", err)
+		}
+		of, value = "what "+s.KeyCommand[0]+" prints", string(b)
 	default:
 		return nil, nil
 	}
@@ -184,6 +203,44 @@ func (s *Store) key() ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("store.key: %s does not have 32 bytes in hexadecimal or base64; openssl rand -hex 32 makes some", of)
+}
+
+// Bounds of a command that prints a key.
+const (
+	keyTime  = 30 * time.Second
+	keyBytes = 1024
+)
+
+// printed is what the command of the key prints.
+func (s *Store) printed() ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), keyTime)
+	defer cancel()
+	var out, complaint printout
+	c := exec.CommandContext(ctx, s.KeyCommand[0], s.KeyCommand[1:]...)
+	c.Dir, c.Stdout, c.Stderr, c.WaitDelay = s.dir, &out, &complaint, time.Second
+	err := c.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s has taken more than %v", s.KeyCommand[0], keyTime)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w: %.200q", s.KeyCommand[0], err, complaint.b)
+	case out.over:
+		return nil, fmt.Errorf("%s has printed more than %d bytes", s.KeyCommand[0], keyBytes)
+	}
+	return out.b, nil
+}
+
+// printout keeps the first bytes that are written to it.
+type printout struct {
+	b    []byte
+	over bool
+}
+
+// Write implements io.Writer.
+func (w *printout) Write(p []byte) (int, error) {
+	room := min(len(p), keyBytes-len(w.b))
+	w.b, w.over = append(w.b, p[:room]...), w.over || room < len(p)
+	return len(p), nil
 }
 
 // Options are those that the store is opened with.

@@ -35,8 +35,12 @@ func TestStoreKeys(t *testing.T) {
 		{"store: {path: s, recovery: 50ms}\nactors: {a: {type: m/echo, durable: true, limits: {durable: 64MiB}}}\n", ""},
 		{"store: {path: s, recovery: 5ms}\nactors: {a: {type: m/echo}}\n", "store.recovery must be between 10ms and 1h"},
 		{"store: {path: s}\nactors: {a: {type: m/echo, limits: {durable: 1}}}\n", "durable"},
-		{"store: {path: s, key: {}}\nactors: {a: {type: m/echo}}\n", "either env or file"},
-		{"store: {path: s, key: {env: K, file: k}}\nactors: {a: {type: m/echo}}\n", "either env or file"},
+		{"store: {path: s, key: {}}\nactors: {a: {type: m/echo}}\n", "either env, file or command"},
+		{"store: {path: s, key: {env: K, file: k}}\nactors: {a: {type: m/echo}}\n", "either env, file or command"},
+		{"store: {path: s, key: {file: k, command: [cat, k]}}\nactors: {a: {type: m/echo}}\n", "either env, file or command"},
+		{"store: {path: s, key: {command: []}}\nactors: {a: {type: m/echo}}\n", "store.key"},
+		{"store: {path: s, key: {command: cat}}\nactors: {a: {type: m/echo}}\n", "store.key.command"},
+		{"store: {path: s, key: {command: [cat, k]}}\nactors: {a: {type: m/echo}}\n", ""},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "bundle.yaml")

@@ -19,11 +19,12 @@ const (
 	ReachListen  Reach = "listen"  // an address to listen on: host:port, or unix:path
 	ReachConnect Reach = "connect" // a host, a network or a server to connect to
 	ReachSecret  Reach = "secret"  // a provider of secrets
+	ReachRun     Reach = "run"     // a program that is started, with its arguments
 )
 
 // Reaches are all of them but ReachNone, in the order in which they are listed.
 func Reaches() []Reach {
-	return []Reach{ReachRead, ReachWrite, ReachEnv, ReachListen, ReachConnect, ReachSecret}
+	return []Reach{ReachRead, ReachWrite, ReachEnv, ReachListen, ReachConnect, ReachSecret, ReachRun}
 }
 
 // Declared reports whether it is one of the constants.
