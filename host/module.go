@@ -52,6 +52,6 @@ func GuestOf(m *Module, typ string) Props {
 
 func newGuest(a *actor, m *Module) *guest {
 	g := &guest{actor: a, module: m}
-	g.inst.Init(tenant{a}, &a.sys.room, uint64(a.uid), &a.tree.awake)
+	g.inst.Init(a.sys.tenant(a), &a.sys.room, uint64(a.uid), &a.tree.awake)
 	return g
 }

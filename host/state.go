@@ -62,7 +62,8 @@ type System struct {
 	dead         look.Letters
 	origins      trail.Origins
 	awake        *residency.List
-	room         instance.Room // awake, for guests
+	room         instance.Room               // awake, for guests
+	tenant       func(*actor) instance.Owner // a guest's actor as the holder of its instance sees it
 	taps         taps
 	sampler      atomic.Pointer[look.Sampler]
 	fuelSamplers atomic.Int32

@@ -71,6 +71,7 @@ func New(cfg Config) (*System, error) {
 		}
 	}
 	s.awake = residency.New(cfg.sweepClock(), cfg.idleAfter, cfg.mostAwake)
+	s.tenant = func(a *actor) instance.Owner { return tenant{a} }
 	s.room = instance.Room{List: s.awake, Asleep: &s.asleep, Real: s.time.Real()}
 	s.outside.sys, s.outside.key = s, s.secret.AskKey(cfg.epochOf())
 	switch {
