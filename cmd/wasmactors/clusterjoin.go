@@ -266,5 +266,13 @@ func (l *live) rejoin(lost *cluster.Node) {
 
 // system configures a system of the run.
 func (l *live) system(cfg host.Config) host.Config {
+	if x := l.membership; x != nil {
+		x.mu.Lock()
+		n := x.node
+		x.mu.Unlock()
+		if n != nil {
+			l.bundle.Join(n)
+		}
+	}
 	return l.membership.configure(systemOf(l.c, l.telemetry)(cfg))
 }

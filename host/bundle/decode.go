@@ -47,6 +47,7 @@ func (c *checker) manifest(root view) *Manifest {
 	m.Cluster = c.cluster(root.object("cluster"))
 	c.durable(m, root.mapping("actors"))
 	superviseKeys(m.Supervision, m.Actors)
+	c.clustered(root, root.mapping("actors"), true)
 	m.HTTP = c.http(m, root.object("http"), base)
 	c.danglingRoutes(m, root.object("http"))
 	c.used(m)

@@ -246,7 +246,7 @@ func actorWith(children, capabilities *shape) *shape {
 		optional(upgradeKey, upgradeShape),
 		optional("children", children),
 	)
-	shape.fields = append(append(shape.fields, routingFields()...), optional("keyed", keyedShape))
+	shape.fields = append(append(shape.fields, routingFields()...), optional("keyed", keyedShape), optional("singleton", singletonShape))
 	return shape
 }
 

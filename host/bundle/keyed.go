@@ -1,9 +1,13 @@
 package bundle
 
 import (
+	"fmt"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -20,9 +24,26 @@ type Keyed struct {
 	BufferBytes   int64
 	Remember      int
 	Managers      []string
+	Scope         Scope
+	Shards        int    // of ScopeCluster
+	Role          string // of the nodes that have actors; empty: all
+	Single        bool   // the entry is a singleton: one actor, whatever keys messages name
 
 	Supervision supervision.Strategy // of the actors of the keys
 }
+
+// Scope says over what the actors of keys are spread.
+type Scope string
+
+// The scopes.
+const (
+	ScopeNode    Scope = "node"    // each system has its own
+	ScopeCluster Scope = "cluster" // one actor for each key in the cluster, see package shard
+)
+
+var singletonShape = object("one actor of the type in the cluster, on one node at a time; messages to the name reach it from all nodes, and it is there without one",
+	optional("role", pattern(none, "the role of the nodes that it may be on; default: all", nameWhat, nameRule)),
+)
 
 var keyedShape = object("the name stands for an actor of the type for each key; each is started by the first message for it",
 	optional("header", pattern(none, "the header with the key; default: "+keyed.HeaderKey, "a header's name of 1 to 64 characters", `^[ -~]{1,64}$`)),
@@ -35,6 +56,9 @@ var keyedShape = object("the name stands for an actor of the type for each key; 
 	optional("buffer", count("messages that wait while actors end, of which one key has a quarter at most; default: 1000", 1<<24)),
 	optional("buffer-bytes", sizeIn("bytes of those, likewise; default: 16MiB", 1, 1<<40)),
 	optional("remember", integer("keys that are remembered when their actors have ended; default: 1000", 0, keyed.MaxRemember)),
+	optional("scope", enum("node: each system has actors of its own; cluster: the keys are spread over the nodes of the cluster, one actor for each; default: node", string(ScopeNode), string(ScopeCluster))),
+	optional("shards", count("of scope cluster: parts that the keys are spread in; it cannot change while a node has the kind; default: 256", shard.MaxShards)),
+	optional("role", pattern(none, "of scope cluster: the role of the nodes that have the actors; the others pass messages on; default: all", nameWhat, nameRule)),
 	optional("manage", list("paths of actors that may list keys and end their actors", pattern(none, "a path", pathWhat, pathRule))),
 )
 
@@ -48,12 +72,38 @@ func (c *checker) keyed(name string, v view) *Keyed {
 		Remember: d.whole("remember", keyed.DefaultRemember), Managers: d.texts("manage"),
 	}
 	k.AtLimit, _ = keyed.ParseAtLimit(d.text("at-limit"))
+	k.Scope, k.Shards, k.Role = Scope(d.text("scope")), int(d.count("shards", shard.DefaultShards)), d.text("role")
+	if x := v.object("singleton"); x.given() {
+		if d.given() {
+			c.at(x.n, "actor %s is either a singleton or keyed: a singleton has no keys", name)
+		}
+		*k = Keyed{Max: 1, Idle: keyed.DefaultIdle, Buffer: keyed.DefaultBuffer, BufferBytes: keyed.DefaultBytes, Scope: ScopeCluster, Shards: 1, Role: x.text("role"), Single: true}
+		c.apart(name, "singleton", v)
+		return k
+	}
 	if !d.given() {
 		return nil
+	}
+	if k.Scope != ScopeCluster {
+		k.Scope, k.Shards = ScopeNode, 0
+	}
+	for _, key := range []string{"shards", "role"} {
+		if x := d.get(key); x.given() && k.Scope != ScopeCluster {
+			c.at(x.n, "keyed.%s has a meaning only with scope: cluster", key)
+		}
 	}
 	if x := d.get("idle"); x.given() && k.Idle < keyed.MinIdle {
 		c.at(x.n, "keyed.idle must be at least %v", keyed.MinIdle)
 	}
+	c.apart(name, "keyed", v)
+	if x := v.object("capabilities").get("metrics"); x.given() {
+		c.at(x.n, "capabilities.metrics are for single actors, not for those of keys")
+	}
+	return k
+}
+
+// apart reports keys that do not go together with keyed or singleton.
+func (c *checker) apart(name, kind string, v view) {
 	if x := v.object("supervision").get("strategy"); x.given() && x.n.Value != "one-for-one" {
 		c.at(x.n, "supervision.strategy of the keyed actor %s must be one-for-one: a failure of one key touches no other", name)
 	}
@@ -64,13 +114,31 @@ func (c *checker) keyed(name string, v view) *Keyed {
 		{"to", "it makes its actors itself"},
 	} {
 		if n := v.get(x.key); n.given() {
-			c.at(n.n, "%s has no meaning for the keyed actor %s: %s", x.key, name, x.why)
+			c.at(n.n, "%s has no meaning for the %s actor %s: %s", x.key, kind, name, x.why)
 		}
 	}
-	if x := v.object("capabilities").get("metrics"); x.given() {
-		c.at(x.n, "capabilities.metrics are for single actors, not for those of keys")
+}
+
+// clustered reports what needs a cluster in a bundle that has none, and what cannot be spread over one.
+func (c *checker) clustered(root view, actors view, top bool) {
+	cluster := false
+	for i := 0; i+1 < len(root.n.Content); i += 2 {
+		cluster = cluster || root.n.Content[i].Value == "cluster"
 	}
-	return k
+	actors.pairs(func(k *yaml.Node, v view) {
+		at, what := v.object("keyed").get("scope"), "keyed.scope: cluster"
+		if !at.given() || at.n.Value != string(ScopeCluster) {
+			at, what = v.get("singleton"), "singleton"
+		}
+		switch {
+		case !at.given():
+		case !top:
+			c.at(at.n, "actor %s: %s is for actors at the top of actors only: its path is the same on all nodes", k.Value, what)
+		case !cluster:
+			c.at(at.n, "actor %s: %s needs the key cluster, which says what this bundle joins", k.Value, what)
+		}
+		c.clustered(root, v.mapping("children"), false)
+	})
 }
 
 // many reports whether the entry stands for several actors, which are below its path.
@@ -101,9 +169,37 @@ func (b *Bundle) keeper(a *Actor) host.Props {
 		c = c.WithHeader(k.Header)
 	}
 	limits := host.Limits{Mailbox: a.Limits.Mailbox, MailboxBytes: a.Limits.MailboxBytes, Tree: a.Limits.Tree}
-	return c.WithField(k.Field).WithIdle(k.Idle).WithMax(k.Max).WithMaxPerSender(k.PerSender).WithMaxBytes(k.MaxBytes).WithAtLimit(k.AtLimit).
-		WithBuffer(k.Buffer, k.BufferBytes).WithRemember(k.Remember).WithManagers(k.Managers...).WithLimits(limits).Props().WithSignificant(a.Significant)
+	c = c.WithField(k.Field).WithIdle(k.Idle).WithMax(k.Max).WithMaxPerSender(k.PerSender).WithMaxBytes(k.MaxBytes).WithAtLimit(k.AtLimit).
+		WithBuffer(k.Buffer, k.BufferBytes).WithRemember(k.Remember).WithManagers(k.Managers...).WithLimits(limits)
+	if k.Scope == ScopeCluster && b.node != nil {
+		s := shard.New(a.Name, b.node, c).WithShards(k.Shards).WithRole(k.Role).WithBuffer(k.Buffer, k.BufferBytes)
+		if k.Single {
+			s = s.WithSingleton(a.Name)
+		}
+		return s.Props().WithSignificant(a.Significant)
+	}
+	return c.Props().WithSignificant(a.Significant)
 }
 
 // keyedText is what the manifest says about keys, to be compared.
-func keyedText(v view) string { return canonical(v.get("keyed").n) }
+func keyedText(v view) string {
+	return canonical(v.get("keyed").n) + canonical(v.get("singleton").n)
+}
+
+// Join says which node of a cluster the bundle's systems are on that are started from now on; nil: they are alone, and all actors
+// are there. The system must have the node's number, see host.Config.WithNode.
+func (b *Bundle) Join(node shard.Node) { b.node = node }
+
+// joined reports actors that would be on each node of a cluster instead of on one.
+func (b *Bundle) joined(sys *host.System) error {
+	user, err := sys.Lookup("/user")
+	if err != nil || user.UID().Node() == 0 || b.node != nil {
+		return err
+	}
+	for _, a := range b.Manifest.Actors {
+		if a.Keyed != nil && a.Keyed.Scope == ScopeCluster {
+			return fmt.Errorf("actor %s is one in the cluster, and the bundle does not know which node of it this is: call Bundle.Join before Start", a.Name)
+		}
+	}
+	return nil
+}

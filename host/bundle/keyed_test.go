@@ -25,13 +25,13 @@ func TestKeyedKeys(t *testing.T) {
 `, 1))
 	if want := (&Keyed{
 		Header: "user", Field: "id", Idle: time.Minute, Max: 7, PerSender: 3, MaxBytes: 1 << 20, AtLimit: keyed.Evict, Buffer: 10, BufferBytes: 2 << 20,
-		Remember: 5, Managers: []string{"/user/a"}, Supervision: supervision.Default(),
+		Remember: 5, Managers: []string{"/user/a"}, Supervision: supervision.Default(), Scope: ScopeNode,
 	}); !reflect.DeepEqual(m.Actors[1].Keyed, want) {
 		t.Errorf("%+v", m.Actors[1].Keyed)
 	}
 	if want := (&Keyed{
 		Idle: keyed.DefaultIdle, Max: keyed.DefaultMax, Buffer: keyed.DefaultBuffer, BufferBytes: keyed.DefaultBytes, Remember: keyed.DefaultRemember,
-		Supervision: supervision.Default(),
+		Supervision: supervision.Default(), Scope: ScopeNode,
 	}); !reflect.DeepEqual(m.Actors[2].Keyed, want) {
 		t.Errorf("%+v", m.Actors[2].Keyed)
 	}
@@ -52,6 +52,14 @@ func TestKeyedDiagnostics(t *testing.T) {
 		{"{type: m/t, keyed: {}, pool: 3}", "pool has no meaning for the keyed actor a"},
 		{"{to: [/user/b], keyed: {}}", "to has no meaning for the keyed actor a"},
 		{"{type: m/t, keyed: {}, capabilities: {metrics: {x_total: {kind: counter, help: x}}}}", "capabilities.metrics are for single actors"},
+		{"{type: m/t, keyed: {scope: cluster}}", "bundle.yaml:6:33: actor a: keyed.scope: cluster needs the key cluster"},
+		{"{type: m/t, singleton: {}}", "bundle.yaml:6:29: actor a: singleton needs the key cluster"},
+		{"{type: m/t, keyed: {shards: 7}}", "keyed.shards has a meaning only with scope: cluster"},
+		{"{type: m/t, keyed: {role: back}}", "keyed.role has a meaning only with scope: cluster"},
+		{"{type: m/t, keyed: {scope: cluster, shards: 5000}}", "actors.a.keyed.shards must be"},
+		{"{type: m/t, keyed: {}, singleton: {}}", "actor a is either a singleton or keyed"},
+		{"{type: m/t, singleton: {}, pool: 3}", "pool has no meaning for the singleton actor a"},
+		{"{type: m/t, children: {c: {type: m/t, keyed: {scope: cluster}}}}", "actor c: keyed.scope: cluster is for actors at the top of actors only"},
 		{"{type: m/t, keyed: {manage: [/user/x]}}", "keyed.manage: no actor of the bundle has the path /user/x"},
 	} {
 		text := strings.Replace(minimal, "{type: m/t}", c.actor, 1) + "  b: {type: m/t}\n"
@@ -136,7 +144,7 @@ func TestFeedStartsKeptActors(t *testing.T) {
 {"to": "/user/keys/a b", "message": 1}
 `)
 		if got[1] != `reply "a"` || !strings.HasPrefix(got[2], `invalid nullthere is no actor "/user/keys/a b"`) || lives.Load() != n {
-			t.Errorf("%q, %d lives", got, lives.Load())
+			t.Errorf("%v, %d lives", got, lives.Load())
 		}
 		for until := time.Now().Add(10 * time.Second); len(sys.Select("/user/keys/*")) > 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(until) {

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
@@ -112,6 +113,7 @@ type Bundle struct {
 
 	services services
 	system   *host.System // that was started last
+	node     shard.Node   // of the cluster; nil: there is none
 	store    *durable.Store
 	opened   atomic.Pointer[durable.Store] // store, for any goroutine
 	journal  *persist.Journal              // nil: no actor keeps events
@@ -344,7 +346,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 		watch(sys)
 	}
 	for _, start := range []func(*host.System) error{
-		b.startMetrics, b.startServices, func(sys *host.System) error { return b.startActors(sys, starting) }, b.startHTTP,
+		b.joined, b.startMetrics, b.startServices, func(sys *host.System) error { return b.startActors(sys, starting) }, b.startHTTP,
 	} {
 		if err := start(sys); err != nil {
 			starting.Abandon()
@@ -396,7 +398,7 @@ func (b *Bundle) props(a *Actor) host.Props {
 
 // stated is the props that the manifest states for an actor, and for its children.
 func (b *Bundle) stated(a *Actor) host.Props {
-	if a.Keyed != nil {
+	if a.Keyed != nil && (!a.Keyed.Single || b.node != nil) {
 		return b.keeper(a)
 	}
 	if a.Routing != nil {

@@ -246,6 +246,8 @@ func (r *Routing) kind() string { return "router/" + r.Logic }
 func (a *Actor) Shown() string {
 	typ := a.Module + "/" + a.Type
 	switch r := a.Routing; {
+	case a.Keyed != nil && a.Keyed.Single:
+		return "a singleton of the cluster, " + typ
 	case a.Keyed != nil:
 		return "keyed, for each key an actor " + typ
 	case r == nil:
