@@ -31,18 +31,21 @@ const (
 func replayCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
-		Usage:     "repeat a failure of a guest from its crash file",
+		Usage:     "repeat a failure of a guest from its crash file, or a whole run from its recording",
 		ArgsUsage: "FILE",
 		Description: "The file is one that run --black-box has written. Neither the bundle nor a service is needed, and nothing that the guest\n" +
 			"asks for is carried out. The module is that of the file, of --module, or of the cache. With another module the same messages\n" +
 			"are given to that: does it handle them, and what does it do differently?\n\n" +
+			"FILE may also be a recording that run --record has written: then all its guests run again, and what they do is compared.\n\n" +
 			stepHelp + "\n\n" +
 			"Exit codes: 0 reproduced, or handled by another module; 3 not; 5 the module is missing; 2 the file or the module is wrong.\n\nExamples:\n\n" +
 			"   wasmactors replay crash-20260101-120000.000000-cart-3f2a9c01.wacrash\n" +
 			"   wasmactors replay crash.wacrash --module fixed.wasm\n" +
 			"   wasmactors replay --step crash.wacrash",
 		Flags: append(cacheFlags(),
-			&cli.StringFlag{Name: "module", Usage: "take the module in `FILE`"},
+			&cli.StringFlag{Name: "module", Usage: "take the module in `FILE`; of a recording: give its messages to that, too, and compare (NAME=FILE if it is about several)"},
+			&cli.StringFlag{Name: "until", Usage: "of a recording: stop at `PLACE`: a time, a duration since its begin, failure, or an actor's turn as /user/a:12"},
+			&cli.StringFlag{Name: "actor", Usage: "of a recording: repeat only what leads to the turns of the actor at `PATH`, as /user/a"},
 			&cli.BoolFlag{Name: "interpreter", Usage: "run it in the interpreter instead of compiled"},
 			&cli.StringFlag{Name: "to-scenario", Usage: "instead of repeating it, write its messages as a scenario of wasmactors test to `FILE` (-: standard output), which fails until they are handled"},
 			&cli.BoolFlag{Name: "step", Usage: "step through it"},
@@ -79,6 +82,14 @@ func replayFile(c *cli.Context, env *environment) error {
 	name, err := oneArg(c, "a crash file", "")
 	if err != nil {
 		return err
+	}
+	if isRecording(name) {
+		return replayRecording(c, env, name)
+	}
+	for _, flag := range []string{"until", "actor"} {
+		if c.IsSet(flag) {
+			return usage("--%s is for recordings, %s is none", flag, name)
+		}
 	}
 	timeout, err := durationFlag(c, "timeout")
 	if err != nil {

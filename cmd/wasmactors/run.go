@@ -27,7 +27,7 @@ func runCommand(env *environment) *cli.Command {
 			"   wasmactors run samples/hello --input samples/hello/input.ndjson\n" +
 			"   echo '{\"to\": \"greeter\", \"message\": \"Ada\"}' | wasmactors run samples/hello --input -\n" +
 			"   wasmactors run service --for 1h --json 2>events.ndjson",
-		Flags: slices.Concat(runFlagList(), joinFlags(), detachFlags()),
+		Flags: slices.Concat(runFlagList(), joinFlags(), detachFlags(), recordFlags()),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
 			if err != nil {
@@ -134,6 +134,10 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 		return err
 	}
 	defer closeBlackBox(telemetry.box)
+	if telemetry.tape, err = openRecording(c, env); err != nil {
+		return err
+	}
+	defer closeRecording(env, telemetry.tape)
 	options.Traces = telemetry.traces()
 	door, err := readAdminFlags(c, env, m)
 	if err != nil {
@@ -219,6 +223,9 @@ func systemOf(c *cli.Context, t *telemetry) func(host.Config) host.Config {
 		cfg = t.configure(cfg)
 		if t.box != nil {
 			cfg = cfg.WithBlackBox(t.box)
+		}
+		if t.tape != nil {
+			cfg = cfg.WithRecording(t.tape)
 		}
 		if c.IsSet("seed") {
 			return cfg.WithSeed(c.Uint64("seed"))

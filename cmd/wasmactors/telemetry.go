@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/metrics"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/host/tracing/otlp"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -31,6 +32,7 @@ func telemetryFlags() []cli.Flag {
 // telemetry sends a run's metrics and traces to a collector.
 type telemetry struct {
 	box      *blackbox.Recorder // nil: none
+	tape     *recorder.Recorder // nil: none
 	env      *environment
 	pipeline *otlp.Pipeline // nil: none
 	actors   []string
