@@ -30,7 +30,7 @@ const mostRecording = 4 << 30
 func recordFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "record", Usage: "record what all guests take in to `FILE`, which must not be there; wasmactors replay runs them again"},
-		&cli.StringFlag{Name: "record-bytes", Usage: "the most that a recording takes, in `BYTES`: at half of it FILE becomes FILE" + recorder.Old + ", and a further one begins (default: 1073741824)"},
+		&cli.StringFlag{Name: "record-bytes", Usage: "the most that a recording takes, a `SIZE` such as 100MiB: at half of it FILE becomes FILE" + recorder.Old + ", and a further one begins (default: 1GiB)"},
 	}
 }
 
@@ -38,14 +38,14 @@ func recordFlags() []cli.Flag {
 func openRecording(c *cli.Context, env *environment) (*recorder.Recorder, error) {
 	path, size := c.String("record"), int64(0)
 	if text := c.String("record-bytes"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
+		n, err := bundle.ParseSize(text)
 		switch {
 		case path == "":
 			return nil, usage("--record-bytes is for --record")
-		case err != nil || n < recorder.MinBytes:
-			return nil, usage("--record-bytes: %q is not a number of bytes of at least %d", text, recorder.MinBytes)
+		case err != nil || n < recorder.MinBytes || n > 1<<60:
+			return nil, usage("--record-bytes: %q is not a size such as 100MiB, of at least %d bytes", text, recorder.MinBytes)
 		}
-		size = n
+		size = int64(n)
 	}
 	if path == "" {
 		return nil, nil
