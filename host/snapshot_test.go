@@ -202,7 +202,7 @@ func TestStatesGoThroughBytes(t *testing.T) {
 			m[15] = "something new"
 		}
 		b := must(stateEncoder.Marshal(m))(t)
-		want := fmt.Sprintf("version %d, this host reads version %d", version, stateVersion)
+		want := fmt.Sprintf("version %d, this host reads versions %d to %d", version, oldestState, stateVersion)
 		if _, err := decodeState(b); !errors.Is(err, errState) || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %d: %v", version, err)
 		}
