@@ -85,10 +85,11 @@ func (r *region) tendFeed(ctx *host.Context, s int) {
 	r.tell(ctx, p.owner, order{opOpen, s, p.epoch, 0})
 }
 
-// opened is called when the owner of a shard has given a token.
+// opened is called when the owner of a shard has given a token. The last one counts: answers to questions from before a failure of
+// this region, or from before the pair of nodes began anew, may come first.
 func (r *region) opened(ctx *host.Context, x order, from host.Ref) {
 	f := &r.feeds[x.Shard]
-	if f.owner != from.UID() || x.Token == 0 || f.token != 0 || x.Epoch < r.table.places[x.Shard].epoch && r.on(guardEpoch) {
+	if f.owner != from.UID() || x.Token == 0 || x.Epoch < r.table.places[x.Shard].epoch && r.on(guardEpoch) {
 		return
 	}
 	f.token = x.Token

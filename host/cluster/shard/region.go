@@ -267,6 +267,8 @@ func (r *region) ordered(ctx *host.Context, m host.Message) {
 	case o.Op == opLook:
 		r.st.dirty.Store(true)
 		r.look(ctx)
+	case o.Op == opReset: // it is not repeated, so it counts even while the node waits for its lease
+		r.reset(ctx, sender.UID())
 	case r.table == nil || r.wrong != nil || o.Shard >= r.shards || !r.node.Acting():
 	default:
 		r.obey(ctx, o, sender)
@@ -291,8 +293,6 @@ func (r *region) obey(ctx *host.Context, o order, from host.Ref) {
 		r.take(ctx, o, from)
 	case opBegin:
 		r.begin(ctx, o, from)
-	case opReset:
-		r.reset(ctx, from.UID())
 	}
 }
 

@@ -616,7 +616,7 @@ var mistakes = []struct {
 	seed   uint64
 }{
 	{"nothing waits for the seals of feeders", broken{guard: guardSeals}, 28},
-	{"nothing waits for the ends of actors", broken{guard: guardEnds}, 1},
+	{"nothing waits for the ends of actors", broken{guard: guardEnds}, 2},
 	{"the next owner does not wait for the owner", broken{guard: guardBegin}, 2},
 	{"what waits is not handed over", broken{guard: guardHand}, 158},
 	{"orders count in every epoch", broken{guard: guardEpoch}, 79},
