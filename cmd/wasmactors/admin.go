@@ -166,7 +166,7 @@ func (d *adminDoor) open(sys *host.System, b *bundle.Bundle, t *telemetry) {
 		d.server.Show(sys, d.observer, metrics)
 		return
 	}
-	d.server, d.err = admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithStore(func() admin.Store { return adminStore(b) }).WithKeys(keysOf(b)))
+	d.server, d.err = admin.Serve(context.Background(), sys, d.cfg.WithObserver(d.observer).WithMetrics(metrics).WithStore(func() admin.Store { return adminStore(b, sys) }).WithKeys(keysOf(b)))
 }
 
 // codesOf is which code the actors of a bundle run.

@@ -22,10 +22,10 @@ func storeCommand(env *environment) *cli.Command {
 		Category: running, Name: "store",
 		Usage:     "show what the store of a bundle has of durable actors, check it, take it elsewhere, forget an actor",
 		ArgsUsage: "ls [BUNDLE] | show BUNDLE ACTOR | compact [BUNDLE] | events [BUNDLE] | check [BUNDLE] | export BUNDLE FILE | import BUNDLE FILE | fork BUNDLE DIR | forget BUNDLE ACTOR",
-		Description: "ls lists the actors whose state is kept, show one of them and all below it; both ask the bundle if it runs. compact has a bundle that\n" +
+		Description: "ls lists the actors whose state is kept, show one of them and all below it; both, and events, ask the bundle if it runs. compact has a bundle that\n" +
 			"runs write the state of all durable actors, and give back the space of what came before; it does so by itself when it is time.\n" +
 			"The other verbs are for a bundle that does not run. events lists what actors that are durable: events have stored: by --id in the order\n" +
-			"of their numbers, by --tag in the order in which they were stored. check reads the whole store and says what is damaged.\n" +
+			"of their numbers, by --tag in the order in which they were stored, and with --follow what a bundle that runs stores from now on. check reads the whole store and says what is damaged.\n" +
 			"export writes all of it into one file, import makes the store of another bundle or machine of that, which must not exist yet,\n" +
 			"and fork copies it into the folder DIR, for a run that may go wrong. All have the secret from which refs follow: keep them as safe\n" +
 			"as the store. forget has an actor at the top, and all below it, begin anew at the next start: for code that has changed.\n\nExamples:\n\n" +
@@ -33,7 +33,7 @@ func storeCommand(env *environment) *cli.Command {
 			"   wasmactors store show shop cart\n" +
 			"   wasmactors store compact shop\n" +
 			"   wasmactors store events shop --id /user/cart --from 100\n" +
-			"   wasmactors store events shop --tag paid --json\n" +
+			"   wasmactors store events shop --tag paid --json --follow\n" +
 			"   wasmactors store check shop\n" +
 			"   wasmactors store export shop shop.store\n" +
 			"   wasmactors store import shop shop.store\n" +
@@ -43,6 +43,7 @@ func storeCommand(env *environment) *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
 			&cli.StringFlag{Name: "id", Usage: "events: those of the actor with this `PATH`"},
 			&cli.StringFlag{Name: "tag", Usage: "events: those with this `TAG`"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "events: go on with what is stored from now on"},
 			&cli.Uint64Flag{Name: "from", Usage: "events: from this `NUMBER` on; with --tag, from this offset on"},
 		}, bundleFlags()...),
 		Action: func(c *cli.Context) error {
@@ -94,7 +95,7 @@ func storeAction(c *cli.Context, env *environment, verb, path, what string) erro
 		return importStore(c, env, m, what)
 	}
 	s, err := m.Store.Open()
-	if errors.Is(err, durable.ErrLocked) && (verb == "ls" || verb == "show" || verb == "compact") {
+	if errors.Is(err, durable.ErrLocked) && (verb == "ls" || verb == "show" || verb == "compact" || verb == "events") {
 		return runningStore(c, env, m, verb, what)
 	}
 	if err != nil {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"iter"
+	"net/url"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,79 +14,135 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/admin/client"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// storedEvent is an event as it is written in JSON, one a line.
-type storedEvent struct {
-	ID      string          `json:"id"`
-	Number  uint64          `json:"number"`
-	Offset  uint64          `json:"offset"`
-	Type    string          `json:"type"`
-	Tags    []string        `json:"tags,omitempty"`
-	Time    time.Time       `json:"time"`
-	Payload json.RawMessage `json:"payload"`
+// storedEvent is an event as it is shown.
+func storedEvent(e *persist.Event) (admin.StoredEvent, error) {
+	payload, err := host.ToJSON(e.Payload)
+	if err != nil {
+		return admin.StoredEvent{}, fmt.Errorf("event %d of %s: %w", e.Number, e.ID, err)
+	}
+	return admin.StoredEvent{
+		ID: e.ID, Number: e.Number, Offset: e.Offset, Type: abi.JoinMessageType(e.Type, e.Version), Tags: e.Tags,
+		Time: time.Unix(0, e.Time).UTC(), Payload: payload,
+	}, nil
 }
 
-// storeEvents lists what actors have stored.
+// storedQuery is what the flags of store events say.
+func storedQuery(c *cli.Context) (q admin.EventQuery, err error) {
+	q = admin.EventQuery{ID: c.String("id"), Tag: c.String("tag"), From: c.Uint64("from"), Follow: c.Bool("follow")}
+	switch {
+	case q.ID != "" && q.Tag != "":
+		return q, usage("store events takes --id or --tag, not both")
+	case q.Follow && q.ID == "" && q.Tag == "":
+		return q, usage("store events --follow needs --id or --tag")
+	case q.ID != "" && !strings.HasPrefix(q.ID, "/"):
+		q.ID = "/user/" + q.ID
+	}
+	return q, nil
+}
+
+// storeEvents lists what actors have stored, from the store of a bundle that does not run.
 func storeEvents(c *cli.Context, env *environment, s *durable.Store) error {
-	id, tag, from := c.String("id"), c.String("tag"), c.Uint64("from")
-	if id != "" && tag != "" {
-		return usage("store events takes --id or --tag, not both")
+	q, err := storedQuery(c)
+	if err != nil {
+		return err
+	}
+	if q.Follow {
+		return errors.New("the bundle does not run: nothing more comes. Leave out --follow, or start it with wasmactors run")
 	}
 	j, err := s.ReadEvents()
 	if err != nil {
 		return err
 	}
-	ids := j.IDs(c.Context)
-	if id != "" {
-		if !strings.HasPrefix(id, "/") {
-			id = "/user/" + id
+	list := newEventList(c, env)
+	err = j.Pour(c.Context, q.ID, q.Tag, persist.Query{From: q.From}, func(e *persist.Event) error {
+		x, err := storedEvent(e)
+		if err == nil {
+			err = list.add(x)
 		}
-		ids = func(yield func(string, error) bool) { yield(id, nil) }
-	}
-	w := tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)
-	enc := json.NewEncoder(env.stdout)
-	if !c.Bool("json") {
-		fmt.Fprintln(w, "ID\tNUMBER\tOFFSET\tTYPE\tTAGS\tTIME\tPAYLOAD")
-	}
-	write := func(events iter.Seq2[persist.Event, error]) error {
-		for e, err := range events {
-			if err != nil {
-				return err
-			}
-			payload, err := host.ToJSON(e.Payload)
-			if err != nil {
-				return fmt.Errorf("event %d of %s: %w", e.Number, e.ID, err)
-			}
-			x := storedEvent{e.ID, e.Number, e.Offset, abi.JoinMessageType(e.Type, e.Version), e.Tags, time.Unix(0, e.Time).UTC(), payload}
-			if c.Bool("json") {
-				if err := enc.Encode(x); err != nil {
-					return err
-				}
-				continue
-			}
-			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", printable.Text(x.ID), x.Number, x.Offset, printable.Text(x.Type),
-				printable.Text(strings.Join(x.Tags, ",")), x.Time.Format(time.DateTime), printable.Text(printable.Clip(string(x.Payload), 200)))
-		}
-		return nil
-	}
-	if tag != "" {
-		err = write(j.ByTag(c.Context, tag, persist.Query{From: from}))
-	} else {
-		for id, idErr := range ids {
-			if err = idErr; err == nil {
-				err = write(j.ByID(c.Context, id, persist.Query{From: from}))
-			}
-			if err != nil {
-				break
-			}
-		}
-	}
-	if flushing := w.Flush(); err == nil {
+		return err
+	}, nil)
+	if flushing := list.flush(); err == nil {
 		err = flushing
 	}
 	return err
 }
+
+// runningEvents lists what the actors of a bundle that runs have stored, and with --follow what they store from now on.
+func runningEvents(c *cli.Context, env *environment, to *client.Client) error {
+	q, err := storedQuery(c)
+	if err != nil {
+		return err
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{"id": q.ID, "tag": q.Tag} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if q.From > 0 {
+		query.Set("from", strconv.FormatUint(q.From, 10))
+	}
+	if q.Follow {
+		query.Set("follow", "true")
+	}
+	list := newEventList(c, env)
+	reason, err := to.Stream(c.Context, "/v1/store/events", query, func(line []byte) error {
+		var e admin.StoredEvent
+		err := json.Unmarshal(line, &e)
+		if err == nil {
+			err = list.add(e)
+		}
+		if err == nil && q.Follow {
+			err = list.flush()
+		}
+		return err
+	}, func(uint64) {})
+	if flushing := list.flush(); err == nil {
+		err = flushing
+	}
+	switch {
+	case c.Context.Err() != nil:
+		return nil // Ctrl-C ends following
+	case err != nil:
+		return refusal(err)
+	case reason != "" && !q.Follow:
+		return errors.New(oneLine(reason))
+	case reason != "":
+		env.note(oneLine("the events end: " + reason))
+	}
+	return nil
+}
+
+// eventList prints events: a table, or JSON, one a line.
+type eventList struct {
+	table *tabwriter.Writer
+	json  *json.Encoder // nil: a table
+}
+
+func newEventList(c *cli.Context, env *environment) *eventList {
+	l := &eventList{table: tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)}
+	if c.Bool("json") {
+		l.json = json.NewEncoder(env.stdout)
+		return l
+	}
+	fmt.Fprintln(l.table, "ID\tNUMBER\tOFFSET\tTYPE\tTAGS\tTIME\tPAYLOAD")
+	return l
+}
+
+func (l *eventList) add(e admin.StoredEvent) error {
+	if l.json != nil {
+		return l.json.Encode(e)
+	}
+	_, err := fmt.Fprintf(l.table, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", printable.Text(e.ID), e.Number, e.Offset, printable.Text(e.Type),
+		printable.Text(strings.Join(e.Tags, ",")), e.Time.Format(time.DateTime), printable.Text(printable.Clip(string(e.Payload), 200)))
+	return err
+}
+
+func (l *eventList) flush() error { return l.table.Flush() }

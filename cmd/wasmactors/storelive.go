@@ -2,20 +2,26 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/admin/client"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/persist"
 )
 
 // liveStore is the store of a bundle that runs, for its admin server.
-type liveStore struct{ *durable.Store }
+type liveStore struct {
+	*durable.Store
+	journal *persist.Journal // nil: no actor keeps events
+}
 
 // Actors implements admin.Store.
 func (s liveStore) Actors(ctx context.Context) ([]admin.StoredActor, error) {
@@ -27,10 +33,24 @@ func (s liveStore) Actors(ctx context.Context) ([]admin.StoredActor, error) {
 	return out, err
 }
 
+// Events implements admin.Store.
+func (s liveStore) Events(ctx context.Context, q admin.EventQuery, f func(admin.StoredEvent) error, idle func() error) error {
+	if s.journal == nil {
+		return errors.New("no actor of the bundle keeps events")
+	}
+	return s.journal.Pour(ctx, q.ID, q.Tag, persist.Query{From: q.From, Live: q.Follow}, func(e *persist.Event) error {
+		x, err := storedEvent(e)
+		if err == nil {
+			err = f(x)
+		}
+		return err
+	}, idle)
+}
+
 // adminStore is the store of what runs now; nil if there is none.
-func adminStore(b *bundle.Bundle) admin.Store {
+func adminStore(b *bundle.Bundle, sys *host.System) admin.Store {
 	if s := b.Store(); s != nil {
-		return liveStore{s}
+		return liveStore{s, persist.Of(sys)}
 	}
 	return nil
 }
@@ -79,6 +99,9 @@ func runningStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, ac
 			_, err := fmt.Fprintf(env.stdout, "%d actors in a checkpoint of %d bytes; %d of %d bytes are used\n", x.CheckpointActors, x.CheckpointBytes, x.Bytes, x.Limit)
 			return err
 		})
+	}
+	if verb == "events" {
+		return runningEvents(c, env, r.Client)
 	}
 	x, err := client.Get[admin.Stored](c.Context, r.Client, "/v1/store", nil)
 	if err != nil {

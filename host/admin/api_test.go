@@ -192,6 +192,44 @@ func (s *fakeStore) Checkpoint(context.Context) error {
 	return nil
 }
 
+// Events implements Store: there are two of b, and a third one comes.
+func (*fakeStore) Events(ctx context.Context, q EventQuery, f func(StoredEvent) error, idle func() error) error {
+	for n := max(q.From, 1); n <= 2; n++ {
+		if err := f(StoredEvent{ID: "/user/b", Number: n, Offset: 40 + n, Type: "t@1", Tags: []string{q.Tag}, Time: time.Unix(7, 0).UTC(), Payload: json.RawMessage("{}")}); err != nil {
+			return err
+		}
+	}
+	if !q.Follow {
+		return nil
+	}
+	if err := idle(); err != nil {
+		return err
+	}
+	_ = f(StoredEvent{ID: "/user/b", Number: 3, Payload: json.RawMessage("1")})
+	return errors.New("the store has failed")
+}
+
+// Events that are kept are told a line each; what cannot be is refused.
+func TestStoredEvents(t *testing.T) {
+	s := serveSite(t, func(c Config) Config { return c.WithStore(func() Store { return &fakeStore{} }) })
+	var got []string
+	for lines := s.stream("/v1/store/events?id=/user/b&from=2&follow", ""); lines.Scan(); {
+		got = append(got, lines.Text())
+	}
+	if want := []string{
+		`{"id":"/user/b","number":2,"offset":42,"type":"t@1","tags":[""],"time":"1970-01-01T00:00:07Z","payload":{}}`,
+		`{"id":"/user/b","number":3,"offset":0,"type":"","time":"0001-01-01T00:00:00Z","payload":1}`,
+		`{"event":"end","reason":"the store has failed"}`,
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	for query, want := range map[string]string{"?id=/user/b&tag=x": "id and tag are given", "?follow": "follow needs id or tag", "?from=x": "from is a whole number"} {
+		if status, text := s.do("GET", "/v1/store/events"+query, ""); status != 400 || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %d %s", query, status, text)
+		}
+	}
+}
+
 // stream opens a stream at the socket and returns its lines.
 func (s *site) stream(path, accept string) *bufio.Scanner {
 	s.t.Helper()

@@ -2,8 +2,10 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -16,6 +18,27 @@ type Store interface {
 	Actors(ctx context.Context) ([]StoredActor, error)
 	// Checkpoint has the state of all of them written, and gives back the space of what came before.
 	Checkpoint(ctx context.Context) error
+	// Events calls f with what actors have stored, and idle before it waits for more. It ends with the error of f or idle,
+	// with the cause with which ctx ends, or when there is nothing more to come.
+	Events(ctx context.Context, q EventQuery, f func(StoredEvent) error, idle func() error) error
+}
+
+// EventQuery says which events of actors that keep them: of an ID, or with a tag; of all IDs if both are "".
+type EventQuery struct {
+	ID, Tag string
+	From    uint64 // number (of an ID) or offset (of a tag)
+	Follow  bool   // also those to come: of an ID, or with a tag
+}
+
+// StoredEvent is an event that an actor has stored.
+type StoredEvent struct {
+	ID      string          `json:"id"`
+	Number  uint64          `json:"number"`
+	Offset  uint64          `json:"offset"`
+	Type    string          `json:"type"` // with its version
+	Tags    []string        `json:"tags,omitempty"`
+	Time    time.Time       `json:"time"`
+	Payload json.RawMessage `json:"payload"` // what the CBOR is in JSON
 }
 
 // StoredActor is what a store has of an actor.
@@ -76,6 +99,53 @@ func (s *Server) stored(c *call) error {
 		done.Store = *x
 	}
 	return c.json(done)
+}
+
+// storedEvents answers what actors have stored, a line each, and with follow what they store from now on.
+func (s *Server) storedEvents(c *call) error {
+	x, err := s.store()
+	if err != nil {
+		return err
+	}
+	q := EventQuery{ID: c.query.Get("id"), Tag: c.query.Get("tag")}
+	if q.Follow, err = c.flag("follow"); err != nil {
+		return err
+	}
+	from, err := c.count("from", 1<<62)
+	if err != nil {
+		return err
+	}
+	q.From = uint64(from)
+	switch {
+	case q.ID != "" && q.Tag != "":
+		return bad("bad_query", "id and tag are given", "ask for one of them")
+	case q.Follow && q.ID == "" && q.Tag == "":
+		return bad("bad_query", "follow needs id or tag", "say which events")
+	}
+	o, done, err := s.begin(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	waiting := 0
+	err = x.Events(c.r.Context(), q, func(e StoredEvent) error {
+		if waiting++; waiting%atOnce == 0 {
+			if err := o.flush(); err != nil {
+				return err
+			}
+		}
+		return o.write(strconv.FormatUint(e.Offset, 10), e)
+	}, o.flush)
+	reason := ""
+	if err != nil {
+		reason = err.Error()
+	}
+	if s.ctx.Err() != nil {
+		reason = context.Cause(s.ctx).Error()
+	}
+	_ = o.write("", Notice{Event: "end", Reason: reason})
+	_ = o.flush()
+	return nil
 }
 
 // checkpoint has one made, and answers how the store is then.

@@ -79,6 +79,10 @@ func table() []*route {
 		{method: http.MethodGet, path: "/v1/profile", needs: reader, about: "Where the guests' fuel goes, sampled for some seconds, in the format of pprof.", media: []string{"application/octet-stream"},
 			params: params([]param{{name: "seconds", kind: secondsParam, about: "how long to look; 5 if it is missing"}}, selecting), serve: (*Server).profile},
 		{method: http.MethodGet, path: "/v1/store", needs: full, about: "The store of durable actors, and what it has of each. All of the log is read for it, so a token that can only read does not do; /v1/system has the figures.", answer: Stored{}, serve: (*Server).stored},
+		{method: http.MethodGet, path: "/v1/store/events", needs: full, about: "What actors that keep events have stored, one a line: of one actor, with one tag, or all; with follow also what comes. The last line is \"end\".",
+			params: []param{{name: "id", about: "the path of an actor, as /user/account/ada"}, {name: "tag", about: "a tag"}, {name: "from", kind: countParam, about: "the number (id) or offset (tag) to begin with"},
+				{name: "follow", kind: flagParam, about: "continue with new events; needs id or tag"}},
+			media: []string{mediaLines, mediaSSE}, stream: true, answer: StoredEvent{}, serve: (*Server).storedEvents},
 
 		{method: http.MethodPost, path: "/v1/send", needs: full, about: "Sends a message to all actors that are chosen; one that does not accept it is told.", body: Mail{}, large: true, answer: observe.Outcome{}, serve: (*Server).send},
 		{method: http.MethodPost, path: "/v1/ask", needs: full, about: "Sends a message to one actor and waits for the answer.", body: Question{}, large: true, answer: Answer{}, serve: (*Server).ask},

@@ -56,7 +56,7 @@ func hammer(t *testing.T, c Config) {
 	for s := range senders {
 		wg.Go(func() {
 			for n := 1; n <= each; {
-				e := &host.Envelope{Kind: abi.KindMessage, Sender: abi.Ref(s + 1), SenderPath: "wasm://s/user/x", Sequence: uint64(n), Payload: make([]byte, n%20)}
+				e := &host.Envelope{Kind: abi.KindMessage, Sender: abi.Ref(s + 1), SenderPath: "wasm://s/user/x", Origin: uint64(n), Payload: make([]byte, n%20)}
 				if header != "" {
 					e.Headers = abi.AppendHeader(nil, header, strconv.Itoa(n%3))
 				}
@@ -101,10 +101,10 @@ func hammer(t *testing.T, c Config) {
 	out := func(e *host.Envelope) {
 		got++
 		at := line{e.Sender, ranks.levelOf(e), host.IsMail(e)}
-		if e.Sequence <= last[at] && c.kind != Deduplicating { // there a retry may come in after a drop
-			t.Errorf("sender %d, level %d: %d after %d", e.Sender, at.level, e.Sequence, last[at])
+		if e.Origin <= last[at] && c.kind != Deduplicating { // there a retry may come in after a drop
+			t.Errorf("sender %d, level %d: %d after %d", e.Sender, at.level, e.Origin, last[at])
 		}
-		last[at] = e.Sequence
+		last[at] = e.Origin
 	}
 	all := make(chan struct{})
 	go func() { wg.Wait(); close(all) }()

@@ -163,7 +163,7 @@ func drawConfig(t *rapid.T) Config {
 // drawEnvelope is a message, or what the host sends.
 func drawEnvelope(t *rapid.T, c Config, n *int) (*host.Envelope, entry) {
 	*n++
-	e := &host.Envelope{Sender: abi.Ref(*n), Sequence: uint64(*n)}
+	e := &host.Envelope{Sender: abi.Ref(*n), Origin: uint64(*n)}
 	x := entry{e: e, mail: true, level: c.levels - 1}
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0:
@@ -223,7 +223,7 @@ func TestEveryKindIsItsModel(t *testing.T) {
 		closed, first := false, 0
 		dropped := func(x entry, why host.DeadReason) {
 			if got, ok := acc.gone[x.e]; !ok || got != why {
-				t.Fatalf("%d was not given up for %v but for %v", x.e.Sequence, why, got)
+				t.Fatalf("%d was not given up for %v but for %v", x.e.Origin, why, got)
 			}
 			delete(acc.gone, x.e)
 			end(x.e, why.String())
@@ -238,7 +238,7 @@ func TestEveryKindIsItsModel(t *testing.T) {
 				return entry{}, false
 			}
 			if got != want.e {
-				t.Fatalf("got %+v, want %d", got, want.e.Sequence)
+				t.Fatalf("got %+v, want %d", got, want.e.Origin)
 			}
 			x := *want
 			m.shown = nil

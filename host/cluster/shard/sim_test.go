@@ -55,8 +55,6 @@ type sim struct {
 	last    map[[2]string]uint64
 	sent    map[[2]string]uint64
 	living  map[string][]*worker
-	epochs  []uint64
-	log     []string
 }
 
 // life is one start of a node.
@@ -73,7 +71,6 @@ type life struct {
 	state   *region
 	senders []host.Ref
 	over    bool
-	evicted bool
 }
 
 type ask struct {
@@ -169,7 +166,6 @@ func (l *life) acts() bool { return !l.over && !l.machine.Dead() && l.node.Actin
 type worker struct {
 	life *life
 	key  string
-	got  int
 }
 
 func (w *worker) Started(ctx *host.Context) error {
