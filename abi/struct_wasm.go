@@ -18,12 +18,12 @@ func WriteStruct(w *Writer, m unsafe.Pointer, places *Place) (ok bool)
 
 // What the assembly has in numbers. Each line is a constant out of range if that number is another one.
 const (
-	_ = -(unsafe.Offsetof(Reader{}.buf) ^ 0)
+	_ = -(unsafe.Offsetof(Reader{}.buf))
 	_ = -(unsafe.Offsetof(Reader{}.at) ^ 24)
 	_ = -(unsafe.Offsetof(Reader{}.err) ^ 32)
 	_ = -(unsafe.Offsetof(Reader{}.chunk) ^ 88)
 	_ = -(unsafe.Offsetof(Reader{}.texts) ^ 112)
-	_ = -(unsafe.Offsetof(Writer{}.buf) ^ 0)
+	_ = -(unsafe.Offsetof(Writer{}.buf))
 	_ = -(unsafe.Sizeof(Place{}) ^ 16)
 	_ = -(unsafe.Offsetof(Place{}.Offset) ^ 8)
 	_ = -(unsafe.Offsetof(Place{}.Len) ^ 12)
