@@ -138,3 +138,14 @@ const waitKey = 1 << 63
 func (c *Context) Wait(d time.Duration, then func(*Context, *Message) error) {
 	c.timer(waitKey+c.asks.add(then), d, 0, nil)
 }
+
+// Poll is Wait for whoever looks again and again whether there is something to do: a run that ends when nothing is left to do
+// (`run --input`, System.Idle) does not wait for it.
+func (c *Context) Poll(d time.Duration, then func(*Context, *Message) error) {
+	var key uint64
+	key = waitKey + c.asks.add(func(ctx *Context, m *Message) error {
+		ctx.Cancel(key)
+		return then(ctx, m)
+	})
+	c.timer(key, d, d, nil) // a timer with a period is no work that is left
+}

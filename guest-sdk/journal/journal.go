@@ -55,9 +55,15 @@ type Query struct {
 	// Bytes is about how many bytes of events a page may have, at most 262144; 0 is 49152. A larger event comes alone. What
 	// is larger than the actor's inbox needs limits.message.
 	Bytes int
-	// Wait is how long to wait for an event when there is none, at most [MaxWait].
+	// Wait is how long Read waits for an event when there is none, at most [MaxWait]. Whoever waits has a question open: a run
+	// that ends when nothing is left to do waits, too.
 	Wait time.Duration
+	// Every is how often Follow looks for further events; 0 is [DefaultEvery].
+	Every time.Duration
 }
+
+// DefaultEvery is how often Follow looks for further events, unless the query says so.
+const DefaultEvery = time.Second
 
 // Page is some events, in order, and where the next ones begin.
 type Page struct {
@@ -84,27 +90,31 @@ func Read(ctx *actor.Context, q Query, then func(ctx *actor.Context, p Page, err
 	})
 }
 
-// retryAfter is how long Follow waits after an error.
-const retryAfter = time.Second
-
-// Follow calls each with the pages that there are, and then with what comes, for as long as each returns nil: at once when
-// there is something, and with an empty page about every 20 s. An error that may pass (service.Code.Retry) is told, and the
-// page is asked for again after a second; after any other one it is over. It ends with the incarnation of the actor, which
-// keeps Page.Next if it is to go on there. If each fails so does the turn.
+// Follow calls each with the pages that there are, and then, looking every Query.Every, with what comes, for as long as each
+// returns nil. An error that may pass (service.Code.Retry) is told, and the page is asked for again at the next look; after any
+// other one it is over. It ends with the incarnation of the actor, which keeps Page.Next if it is to go on there. If each fails
+// so does the turn.
 func Follow(ctx *actor.Context, q Query, each func(ctx *actor.Context, p Page, err error) error) {
-	q.Wait = MaxWait
+	q.Wait = 0
 	Read(ctx, q, func(ctx *actor.Context, p Page, err error) error {
 		if err == nil {
 			q.From = p.Next
 		}
-		if failed := each(ctx, p, err); failed != nil {
-			return failed
+		if err != nil || len(p.Events) > 0 {
+			if failed := each(ctx, p, err); failed != nil {
+				return failed
+			}
 		}
 		switch {
-		case err == nil && (q.To == 0 || q.From <= q.To):
+		case err == nil && q.To != 0 && q.From > q.To, err != nil && !service.CodeOf(err).Retry():
+		case err == nil && p.More:
 			Follow(ctx, q, each)
-		case err != nil && service.CodeOf(err).Retry():
-			ctx.Wait(retryAfter, func(ctx *actor.Context, _ *actor.Message) error {
+		default:
+			every := q.Every
+			if every <= 0 {
+				every = DefaultEvery
+			}
+			ctx.Poll(every, func(ctx *actor.Context, _ *actor.Message) error {
 				Follow(ctx, q, each)
 				return nil
 			})

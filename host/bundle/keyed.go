@@ -73,11 +73,13 @@ func (c *checker) keyed(name string, v view) *Keyed {
 	}
 	k.AtLimit, _ = keyed.ParseAtLimit(d.text("at-limit"))
 	k.Scope, k.Shards, k.Role = Scope(d.text("scope")), int(d.count("shards", shard.DefaultShards)), d.text("role")
-	if x := v.object("singleton"); x.given() {
+	x := v.object("singleton")
+	role := x.text("role")
+	if x.given() {
 		if d.given() {
 			c.at(x.n, "actor %s is either a singleton or keyed: a singleton has no keys", name)
 		}
-		*k = Keyed{Max: 1, Idle: keyed.DefaultIdle, Buffer: keyed.DefaultBuffer, BufferBytes: keyed.DefaultBytes, Scope: ScopeCluster, Shards: 1, Role: x.text("role"), Single: true}
+		*k = Keyed{Max: 1, Idle: keyed.DefaultIdle, Buffer: keyed.DefaultBuffer, BufferBytes: keyed.DefaultBytes, Scope: ScopeCluster, Shards: 1, Role: role, Single: true}
 		c.apart(name, "singleton", v)
 		return k
 	}

@@ -336,6 +336,7 @@ func TestGuestsRead(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	for got != want && ctx.Err() == nil {
+		w.clock.Advance(time.Second) // it looks every second
 		var err error
 		if got, err = host.AskAs[string](ctx, w.System, follower, "heard"); err != nil {
 			t.Fatal(err)
