@@ -68,6 +68,7 @@ func (p port) Arrive(to abi.Ref, frame []byte) error {
 		return nil
 	}
 	e, by := m.Envelope(s.time.Now()), m.Sender
+	e.Flags &^= mark.Ours // another host answers only in the name of an actor that was asked
 	if m.Via != 0 {
 		by = m.Via
 	}

@@ -322,6 +322,47 @@ func TestAHostileMember(t *testing.T) {
 	}
 }
 
+// No member ends an ask of another node with an answer of somebody who was not asked, or in the name of one who was.
+func TestAnswersThatAMemberMakesUp(t *testing.T) {
+	reply := func(sender abi.Ref, marks network.Marks) func(host.Message) []byte {
+		return func(m host.Message) []byte {
+			return network.AppendMessage(nil, &network.Message{Kind: abi.KindReply, Marks: marks, Sender: sender, Correlation: m.Correlation, Payload: []byte{0xf6}})
+		}
+	}
+	for name, x := range map[string]struct {
+		of    int // whose actor was asked
+		frame func(y, own abi.Ref) func(host.Message) []byte
+	}{
+		"its host's, to an ask within the node": {0, func(y, own abi.Ref) func(host.Message) []byte { return reply(own, network.OfHost) }},
+		"its host's, to an ask of a third node": {2, func(y, own abi.Ref) func(host.Message) []byte { return reply(own, network.OfHost) }},
+		"of nobody, to an ask within the node":  {0, func(y, own abi.Ref) func(host.Message) []byte { return reply(0, network.OfHost) }},
+		"of nobody, to an ask of a third node":  {2, func(y, own abi.Ref) func(host.Message) []byte { return reply(0, network.OfHost) }},
+		"handed on, it says, by who was not asked": {2, func(y, own abi.Ref) func(host.Message) []byte {
+			return func(m host.Message) []byte {
+				return network.AppendMessage(nil, &network.Message{Kind: abi.KindReply, Sender: y, Via: own, Correlation: m.Correlation, Payload: []byte{0xf6}})
+			}
+		}},
+		"that there will be none": {2, func(y, own abi.Ref) func(host.Message) []byte {
+			return func(m host.Message) []byte {
+				return network.AppendSignal(nil, &signal.Signal{Kind: signal.Unanswered, From: y, Correlation: m.Correlation, Code: signal.NodeLost})
+			}
+		}},
+	} {
+		w := join(t, 3, nil)
+		a, b := w.members[0], w.members[1]
+		var question host.Message
+		y := w.spawn(w.members[x.of], "y", func(_ *host.Context, m host.Message) error { question = m.Clone(); return nil })
+		p := w.ask(a, y, "hi")
+		w.pass(100 * time.Millisecond)
+		b.machine.Send(a.self.Number, cluster.Packet(b.self, a.self, 1, 1, question.Sender.UID(), false, x.frame(y.UID(), abi.Ref(2)<<54|9)(question)))
+		w.pass(300 * time.Millisecond)
+		if len(p.Answer()) != 0 {
+			t.Errorf("%s: taken", name)
+		}
+		p.Cancel()
+	}
+}
+
 // What a member says for somebody who was not asked is held within a bound, for all asks together.
 func TestWhatIsHeldHasABound(t *testing.T) {
 	w := join(t, 3, func(c *cluster.Config) { c.Credit = 64 << 10 })

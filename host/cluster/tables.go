@@ -29,6 +29,7 @@ type asked struct {
 // held is a frame for an asker that waits for a delegation.
 type held struct {
 	by    abi.Ref // who must have been asked
+	from  uint16  // whose node says so
 	to    abi.Ref
 	frame []byte
 }
@@ -168,7 +169,10 @@ func (p *pair) arrived(to abi.Ref, frame []byte) ([]delivery, refusal) {
 			return nil, "the node may not stop actors here"
 		}
 		if m.Kind != abi.KindMessage && m.Correlation != 0 {
-			return n.answer(question{to, m.Correlation}, m.Sender, one[0], true)
+			if m.Sender.Node() != from { // nor may it be handed on: only the asker has use for it
+				return nil, "an answer in the name of another node, or of nobody"
+			}
+			return n.answer(question{to, m.Correlation}, m.Sender, from, one[0], true)
 		}
 		return one, ""
 	}
@@ -196,9 +200,9 @@ func (p *pair) signalled(to abi.Ref, g *signal.Signal, one []delivery) ([]delive
 		}
 		delete(t.watches, b)
 	case signal.Unanswered:
-		return n.answer(question{to, g.Correlation}, g.From, one[0], true)
+		return n.answer(question{to, g.Correlation}, g.From, from, one[0], true)
 	case signal.Delegate:
-		return n.answer(question{to, g.Correlation}, g.From, one[0], false)
+		return n.answer(question{to, g.Correlation}, g.From, from, one[0], false)
 	case signal.Abandoned:
 		asker, ok := t.handles[to]
 		if !ok || asker.Node() != from {
@@ -213,17 +217,23 @@ func (p *pair) signalled(to abi.Ref, g *signal.Signal, one []delivery) ([]delive
 	return one, ""
 }
 
-// answer is a frame about an ask of this node by somebody who was asked, or will turn out to have been. What is held is
-// given to the engine after the delegation that it waits for.
-func (n *Node) answer(q question, by abi.Ref, d delivery, ends bool) ([]delivery, refusal) {
+// counts reports whether a node may say something about an ask in the name of by: by was asked, and is on the node, or somebody
+// on the node who has handed the question to by.
+func (a *asked) counts(by abi.Ref, from uint16) bool {
+	return slices.Contains(a.who, by) && slices.ContainsFunc(a.who, func(r abi.Ref) bool { return r.Node() == from })
+}
+
+// answer is a frame of another node about an ask of this node by somebody who was asked, or will turn out to have been. What is
+// held is given to the engine after the delegation that it waits for.
+func (n *Node) answer(q question, by abi.Ref, from uint16, d delivery, ends bool) ([]delivery, refusal) {
 	a := n.asks[q]
 	switch {
 	case a == nil: // nobody waits, or somebody who asks here: the engine knows
 		return []delivery{d}, ""
-	case by != 0 && !slices.Contains(a.who, by):
+	case !a.counts(by, from):
 		if len(a.held) < maxHeld && n.holds+len(d.frame) <= n.cfg.Credit {
 			n.holds += len(d.frame)
-			a.held = append(a.held, held{by, d.to, slices.Clone(d.frame)})
+			a.held = append(a.held, held{by, from, d.to, slices.Clone(d.frame)})
 			return nil, ""
 		}
 		return nil, "too many answers of nobody who was asked"
@@ -244,7 +254,7 @@ func (n *Node) answer(q question, by abi.Ref, d delivery, ends bool) ([]delivery
 	n.ask(q, g.Other, a.due)
 	for _, h := range waiting {
 		_, g, _ := network.Decode(h.frame)
-		more, _ := n.answer(q, h.by, delivery{h.to, h.frame}, g == nil || g.Kind != signal.Delegate)
+		more, _ := n.answer(q, h.by, h.from, delivery{h.to, h.frame}, g == nil || g.Kind != signal.Delegate)
 		out = append(out, more...)
 	}
 	return out, ""
