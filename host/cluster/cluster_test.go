@@ -32,6 +32,7 @@ type member struct {
 	system  *host.System
 	lost    error
 	refused []string
+	kinds   []cluster.EventKind
 }
 
 func join(t *testing.T, n int, change func(*cluster.Config)) *net {
@@ -44,6 +45,7 @@ func join(t *testing.T, n int, change func(*cluster.Config)) *net {
 			Name: fmt.Sprint("n", i), ID: uint64(i + 1), Directory: m.machine, Links: m.machine, Clock: m.machine, Since: m.machine.Since,
 			Lost: func(err error) { m.lost = err },
 			Events: func(e cluster.Event) {
+				m.kinds = append(m.kinds, e.Kind)
 				if e.Kind == cluster.EventRefused {
 					m.refused = append(m.refused, e.Text)
 				}
@@ -472,6 +474,9 @@ func TestLeaving(t *testing.T) {
 	w.pass(100 * time.Millisecond)
 	if m, ok := in.TryReceive(); left != nil || b.lost != nil || !ok || text(m) != cluster.NodeGone || len(a.Members()) != 2 {
 		t.Errorf("%v, %v, %+v, %+v", left, b.lost, m, a.Members())
+	}
+	if slices.Contains(b.kinds, cluster.EventLost) || !slices.Contains(b.kinds, cluster.EventLeft) {
+		t.Errorf("who leaves is not lost: %v", b.kinds)
 	}
 }
 

@@ -194,14 +194,21 @@ func (n *Node) renewLease() {
 	})
 }
 
-// fail ends the node's acting.
+// fail ends the node's acting, which nobody has asked for.
 func (n *Node) fail(err error) {
 	if n.state == lost {
 		return
 	}
-	was := n.state
-	n.state = lost
 	n.event(Event{Kind: EventLost, Node: n.self.Number, Text: err.Error()})
+	if n.state == acting && n.cfg.Lost != nil {
+		n.later = append(n.later, func() { n.cfg.Lost(err) })
+	}
+	n.end(err)
+}
+
+// end ends the node's acting.
+func (n *Node) end(err error) {
+	n.state = lost
 	n.changedMembers()
 	for i := uint16(1); i <= abi.MaxNode; i++ {
 		if p := n.pairs[i]; p != nil {
@@ -214,9 +221,6 @@ func (n *Node) fail(err error) {
 		n.later = append(n.later, stop)
 	}
 	n.tell(Member{}, err)
-	if was == acting && n.cfg.Lost != nil {
-		n.later = append(n.later, func() { n.cfg.Lost(err) })
-	}
 }
 
 // Leave gives the number back. The system should be closed before: the others take its actors for ended.
@@ -229,8 +233,8 @@ func (n *Node) Leave(done func(error)) {
 	}
 	gone := n.self
 	gone.Gone = true
-	n.cfg.Lost = nil
-	n.fail(errors.New("cluster: the node has left"))
+	n.event(Event{Kind: EventLeft, Node: gone.Number})
+	n.end(errors.New("cluster: the node has left"))
 	value, once := gone.encode(), false
 	n.later = append(n.later, func() {
 		n.cfg.Directory.Put(memberKey(gone.Number), value, gone.revision, func(_ uint64, err error) {

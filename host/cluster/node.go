@@ -67,11 +67,12 @@ const (
 	EventLost                         // this node must not act any more
 	EventSilent                       // the directory does not answer: Text says what it needs
 	EventAnswers                      // it answers again
+	EventLeft                         // this node has left
 )
 
 // String is the kind in a word.
 func (k EventKind) String() string {
-	names := [...]string{"", "joined", "gone", "gap", "broken", "refused", "evicted", "lost", "silent", "answers"}
+	names := [...]string{"", "joined", "gone", "gap", "broken", "refused", "evicted", "lost", "silent", "answers", "left"}
 	if int(k) >= len(names) {
 		return "unknown"
 	}
