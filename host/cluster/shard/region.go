@@ -253,12 +253,12 @@ func (r *region) reset(ctx *host.Context, uid abi.Ref) {
 // ordered handles an order of another region, or of this one.
 func (r *region) ordered(ctx *host.Context, m host.Message) {
 	sender := m.Sender
-	here := sender.IsZero() || sender.UID() == r.self.UID()
 	if op, _ := abi.FindHeader(m.Headers, Header); string(op) != "1" {
 		r.manage(ctx, m, string(op))
 		return
 	}
 	o, err := decodeOrder(m.Payload)
+	here := sender.UID() == r.self.UID() || sender.IsZero() && o.Op == opLook // anybody may have it look
 	if err != nil || !here && (sender.Path() != r.self.Path() || sender.UID().Node() == r.self.UID().Node()) || here != (o.Op <= opHanded) {
 		ctx.Head().Unhandled()
 		return

@@ -129,6 +129,15 @@ func TestOrdersOfOthers(t *testing.T) {
 		_ = l.system.Tell(o.region, order{opTake, shard, o.state.own[shard].epoch, 1}.message())
 	}
 	s.pass(5 * time.Second)
+	x := &o.state.own[shard] // as while what waits is handed over
+	x.phase = handing
+	_ = o.system.Tell(o.region, order{opHanded, shard, x.epoch, 0}.message())
+	s.pass(time.Millisecond)
+	if x.phase != handing {
+		t.Error("Go code has ended the handing over")
+	}
+	x.phase = serving
+	s.pass(time.Second)
 	if now := fmt.Sprintf("%+v %+v", o.state.table, o.state.own[shard].phase); now != before {
 		t.Errorf("%s\nbefore %s", now, before)
 	}
