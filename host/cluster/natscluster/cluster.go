@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,8 +24,11 @@ import (
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
-func (d *Description) subject() string      { return "wasmactors." + d.ID }
-func (d *Description) subjectEnrol() string { return d.subject() + ".enrol" }
+func (d *Description) stream() string         { return "WASMACTORS_" + d.ID }
+func (d *Description) subject() string        { return "wasmactors." + d.ID }
+func (d *Description) subjectEnrol() string   { return d.subject() + ".enrol" }
+func (d *Description) subjectEntries() string { return d.subject() + ".d." }
+func (d *Description) subjectTold() string    { return d.subject() + ".t." }
 func (d *Description) subjectLinks(node string) string {
 	return d.subject() + ".links." + hexName(node)
 }
@@ -51,6 +55,8 @@ type Cluster struct {
 	dir     *store
 	links   *links
 	event   func(cluster.Event)
+
+	unreached unreached
 
 	mu     sync.Mutex
 	silent error // why the directory does not answer; nil: it does
@@ -105,7 +111,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 
 func (c *Cluster) newStore() *store {
 	return &store{
-		nc: c.nodes, stream: "WASMACTORS_" + c.id.ID, prefix: c.id.subject() + ".d.", told: c.id.subject() + ".t.", trouble: c.trouble, over: make(chan struct{}),
+		nc: c.nodes, stream: c.id.stream(), prefix: c.id.subjectEntries(), told: c.id.subjectTold(), trouble: c.trouble, why: c.why, over: make(chan struct{}),
 	}
 }
 
@@ -114,7 +120,8 @@ func (c *Cluster) connect(account string) (*nats.Conn, error) {
 	o := []nats.Option{
 		nats.Name(c.id.Node), nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.RetryOnFailedConnect(true),
 		nats.ReconnectBufSize(-1), nats.Timeout(2 * time.Second), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.NoEcho(),
-		nats.ErrorHandler(c.asyncError), nats.FlusherTimeout(2 * time.Second), nats.IgnoreDiscoveredServers(),
+		nats.ErrorHandler(c.asyncError), nats.FlusherTimeout(2 * time.Second), nats.IgnoreDiscoveredServers(), nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectErrHandler(c.unreached.failed),
 	}
 	switch {
 	case c.server != nil:
@@ -129,6 +136,24 @@ func (c *Cluster) connect(account string) (*nats.Conn, error) {
 	o = append(o, nats.Secure(c.id.transport(func(name string) bool { _, ok := c.id.keeper(name); return ok }, false)), nats.UserInfo(account, ""))
 	return nats.Connect(addresses(c.id.Keepers), o...)
 }
+
+// unreached is why the last attempt to connect has failed.
+type unreached struct{ last atomic.Pointer[error] }
+
+func (u *unreached) failed(_ *nats.Conn, err error) { u.last.Store(&err) }
+
+// why is what has ended a request with err: with no connection, why there is none.
+func (u *unreached) why(nc *nats.Conn, where string, err error) error {
+	if nc.IsConnected() {
+		return err
+	}
+	if last := u.last.Load(); last != nil {
+		err = *last
+	}
+	return fmt.Errorf("nothing answers at %s: %w", where, err)
+}
+
+func (c *Cluster) why(err error) error { return c.unreached.why(c.nodes, c.id.where(), err) }
 
 func addresses(keepers []Keeper) (all string) {
 	for _, k := range keepers {
@@ -218,6 +243,7 @@ func (c *Cluster) makeStream(ctx context.Context) error {
 }
 
 func (c *Cluster) waitsFor(err error) string {
+	err = c.why(err)
 	if n := len(c.id.Keepers); n > 1 {
 		return fmt.Sprintf("%v; it needs %d of the %d nodes that keep it", err, n/2+1, n)
 	}
@@ -366,14 +392,21 @@ func Enrol(ctx context.Context, dir, text, credentials string) (*Identity, error
 	if err != nil {
 		return nil, err
 	}
-	o := []nats.Option{nats.Timeout(2 * time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.RetryOnFailedConnect(true), nats.IgnoreDiscoveredServers()}
-	where := t.URL
+	if err := makeFolder(dir); err != nil { // before the token is used
+		return nil, err
+	}
+	u := &unreached{}
+	o := []nats.Option{
+		nats.Timeout(2 * time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.RetryOnFailedConnect(true), nats.IgnoreDiscoveredServers(),
+		nats.ReconnectBufSize(-1), nats.ReconnectErrHandler(u.failed),
+	}
+	where, shown := t.URL, withoutSecrets(t.URL)
 	if where == "" {
 		var keepers []Keeper
 		for _, a := range t.Addresses {
 			keepers = append(keepers, Keeper{Address: a})
 		}
-		where = addresses(keepers)
+		where, shown = addresses(keepers), (&Description{Keepers: keepers}).where()
 		o = append(o, nats.Secure(t.transport()), nats.UserInfo(accountEnrol, ""))
 	} else if credentials != "" {
 		o = append(o, nats.UserCredentials(credentials))
@@ -383,7 +416,7 @@ func Enrol(ctx context.Context, dir, text, credentials string) (*Identity, error
 		return nil, fmt.Errorf("natscluster: %w", err)
 	}
 	defer nc.Close()
-	for {
+	for { // each time with the same key, for which the token is good again
 		once, cancel := context.WithTimeout(ctx, putTime)
 		r, err := nc.RequestWithContext(once, (&Description{ID: t.Cluster}).subjectEnrol(), b)
 		cancel()
@@ -391,7 +424,7 @@ func Enrol(ctx context.Context, dir, text, credentials string) (*Identity, error
 			return e.finish(dir, r.Data)
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("natscluster: the node that takes tokens does not answer (%w): is it up, and is this a token of the cluster at %s?", err, where)
+			return nil, fmt.Errorf("natscluster: the node that takes tokens does not answer (%w): is it up, and is this a token of its cluster?", u.why(nc, shown, err))
 		}
 		select {
 		case <-ctx.Done():

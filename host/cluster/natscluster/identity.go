@@ -12,9 +12,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -69,6 +72,8 @@ func (d *Description) check() error {
 		return fmt.Errorf("%d keepers: 1, 3 or 5 nodes keep the directory", len(d.Keepers))
 	case len(d.URL) > 1024:
 		return errors.New("the URL has more than 1024 bytes")
+	case d.URL != "" && withoutSecrets(d.URL) == "":
+		return errors.New("the address of NATS is none of nats://HOST:PORT, tls://, ws:// or wss://, or several with commas")
 	case d.Lease < d.ShortestLease() || d.Lease > longestLease:
 		return fmt.Errorf("a lease of %v: at least %v, at most %v", d.Lease, d.ShortestLease(), longestLease)
 	}
@@ -86,6 +91,34 @@ func (d *Description) check() error {
 		}
 	}
 	return nil
+}
+
+// withoutSecrets are the addresses of a NATS that exists, as they may be shown: without passwords and tokens. It is "" if one is none.
+func withoutSecrets(addresses string) string {
+	var all []string
+	for text := range strings.SplitSeq(addresses, ",") {
+		if text = strings.TrimSpace(text); !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return ""
+		}
+		all = append(all, u.Scheme+"://"+u.Host)
+	}
+	return strings.Join(all, ",")
+}
+
+// where is where the directory is reached, to be shown.
+func (d *Description) where() string {
+	if d.URL != "" {
+		return withoutSecrets(d.URL)
+	}
+	all := make([]string, len(d.Keepers))
+	for i, k := range d.Keepers {
+		all[i] = k.Address
+	}
+	return strings.Join(all, ", ")
 }
 
 // hostPort splits an address. The port after it is used, too.
@@ -194,17 +227,8 @@ func (id *Identity) save() error {
 	if !abi.ValidName([]byte(id.Node)) {
 		return fmt.Errorf("natscluster: %q is no name of a node: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -", id.Node, abi.MaxName)
 	}
-	if err := os.MkdirAll(id.dir, 0o700); err != nil {
+	if err := makeFolder(id.dir); err != nil {
 		return err
-	}
-	there, err := os.ReadDir(id.dir)
-	if err != nil {
-		return err
-	}
-	for _, f := range there {
-		if f.Name() != fileCredentials {
-			return fmt.Errorf("natscluster: the folder %s is not empty", id.dir)
-		}
 	}
 	text, err := json.MarshalIndent(id.Description, "", "  ")
 	if err != nil {
@@ -230,6 +254,23 @@ func (id *Identity) save() error {
 		}
 	}
 	return writeNew(filepath.Join(id.dir, fileCluster), append(text, '\n')) // last: a folder without it is none
+}
+
+// makeFolder makes a folder for a node; it may be there if it is empty but for credentials.
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range there {
+		if f.Name() != fileCredentials {
+			return fmt.Errorf("natscluster: the folder %s is not empty", dir)
+		}
+	}
+	return nil
 }
 
 // writeNew writes a file that does not exist, and has it on the disk.

@@ -44,6 +44,7 @@ type store struct {
 
 	// trouble is called with what the last change came to: nil if the store has answered.
 	trouble func(error)
+	why     func(error) error // what is behind the error of a request
 
 	under atomic.Int64
 	mu    sync.Mutex
@@ -133,7 +134,7 @@ func (s *store) put(key string, value []byte, revision uint64) (uint64, error) {
 	defer cancel()
 	r, err := s.nc.RequestMsgWithContext(ctx, m)
 	if err != nil {
-		return 0, fmt.Errorf("natscluster: the directory does not answer: %w", err)
+		return 0, fmt.Errorf("natscluster: the directory does not answer: %w", s.why(err))
 	}
 	var ack struct {
 		Seq    uint64              `json:"seq"`

@@ -23,6 +23,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // A token lets one node of one name join once. It has the authority's public key, so that its holder knows whom it talks to,
@@ -127,7 +128,7 @@ func parseToken(text string) (*token, error) {
 		return nil, fmt.Errorf("natscluster: the token is damaged: %w", err)
 	}
 	_, badID := hex.DecodeString(t.Cluster)
-	if len(t.ID) != 12 || len(t.Proof) != sha256.Size || badID != nil || len(t.Cluster) != 16 || !abi.ValidName([]byte(t.Node)) || len(t.Addresses) > 5 || (len(t.Addresses) == 0) == (t.URL == "") {
+	if len(t.ID) != 12 || len(t.Proof) != sha256.Size || badID != nil || len(t.Cluster) != 16 || !abi.ValidName([]byte(t.Node)) || len(t.Addresses) > 5 || (len(t.Addresses) == 0) == (t.URL == "") || t.URL != "" && withoutSecrets(t.URL) == "" {
 		return nil, errors.New("natscluster: the token is damaged")
 	}
 	for _, a := range t.Addresses {
@@ -154,7 +155,8 @@ type answer struct {
 	Description Description `cbor:"4,keyasint"`
 }
 
-// enrolKeys are the keys of one request and its answer. Each is used once, so nonces are zero.
+// enrolKeys are the keys of one request and of its answers. The request is one text, so its nonce is zero. Who sends it again
+// gets another answer, so each answer has a nonce of its own, before it.
 func enrolKeys(shared, public []byte, cluster string) (ask, reply cipher.AEAD, err error) {
 	b, err := hkdf.Key(sha256.New, shared, public, "wasmactors enrol "+cluster, 64)
 	if err != nil {
@@ -221,11 +223,16 @@ func (e *refusedError) Error() string {
 	return "natscluster: the cluster has refused the token: " + e.why
 }
 
+var errAnswer = errors.New("natscluster: the answer is not the authority's")
+
 // finish reads the answer and makes the node's folder.
 func (e *enrolment) finish(dir string, b []byte) (*Identity, error) {
-	plain, err := e.reply.Open(nil, zeroNonce[:], b, nil)
-	if err != nil || len(b) > maxAnswer {
-		return nil, errors.New("natscluster: the answer is not the authority's")
+	if len(b) < len(zeroNonce) || len(b) > maxAnswer {
+		return nil, errAnswer
+	}
+	plain, err := e.reply.Open(nil, b[:len(zeroNonce)], b[len(zeroNonce):], nil)
+	if err != nil {
+		return nil, errAnswer
 	}
 	var a answer
 	if err := strict.Unmarshal(plain, &a); err != nil {
@@ -276,6 +283,10 @@ func (id *Identity) admit(b []byte, now time.Time) (reply []byte, node, why stri
 	}
 	plain, err := ask.Open(nil, zeroNonce[:], b[65:], nil)
 	var r request
+	var nonce [12]byte
+	if _, e := rand.Read(nonce[:]); e != nil {
+		return nil, "", e.Error()
+	}
 	if err != nil || strict.Unmarshal(plain, &r) != nil || len(r.ID) != 12 || !abi.ValidName([]byte(r.Node)) {
 		return nil, "", "a request to join is of another cluster, or malformed"
 	}
@@ -286,10 +297,11 @@ func (id *Identity) admit(b []byte, now time.Time) (reply []byte, node, why stri
 	} else {
 		a = answer{Certificate: c.Raw, Authority: id.authority.Raw, Description: id.Description}
 	}
-	return seal.Seal(nil, zeroNonce[:], mustEncode(a), nil), r.Node, a.Error
+	return seal.Seal(nonce[:], nonce[:], mustEncode(a), nil), r.Node, a.Error
 }
 
-// take signs the certificate that a token is good for, once. That the token was used is on the disk before.
+// take signs the certificate that a token is good for, once: for one key of the node, which may ask again when the answer was lost.
+// That the token was used, and for which key, is on the disk before.
 func (id *Identity) take(r *request, now time.Time) (*x509.Certificate, error) {
 	t := token{ID: r.ID, Node: r.Node, Until: r.Until, Cluster: id.ID}
 	want, err := t.proof(id.authorityKey)
@@ -318,9 +330,13 @@ func (id *Identity) take(r *request, now time.Time) (*x509.Certificate, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("the use of the token cannot be noted: %w", err)
 	}
-	err = writeNew(filepath.Join(folder, hex.EncodeToString(r.ID)), fmt.Appendf(nil, "%s %s\n", r.Node, now.UTC().Format(time.RFC3339)))
+	path, print := filepath.Join(folder, hex.EncodeToString(r.ID)), sha256.Sum256(csr.RawSubjectPublicKeyInfo)
+	err = writeNew(path, fmt.Appendf(nil, "%x %s %s\n", print, r.Node, now.UTC().Format(time.RFC3339)))
 	if errors.Is(err, fs.ErrExist) {
-		return nil, errors.New("the token was used before: it is good once. If it was not you who has used it, it was stolen: make the cluster anew")
+		if note, e := regular.ReadFile(path, maxFile); e != nil || !strings.HasPrefix(string(note), hex.EncodeToString(print[:])+" ") {
+			return nil, errors.New("the token was used before: it is good once. If it was not you who has used it, it was stolen: make the cluster anew")
+		}
+		return c, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the use of the token cannot be noted: %w", err)

@@ -1,8 +1,10 @@
 package natscluster
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,6 +63,63 @@ func TestATokenIsGoodOnce(t *testing.T) {
 	}
 	if _, err := id.Token("c", time.Hour); err == nil {
 		t.Error("a node without the authority's key makes tokens")
+	}
+}
+
+// A node whose answer was lost asks again, and gets it; no two answers have the same nonce.
+func TestALostAnswer(t *testing.T) {
+	first := founded(t, 1, 1)[0]
+	tok, err := parseToken(tokenOf(t, first, "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, b, err := newEnrolment(tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, _, why := first.admit(b, time.Now())
+	if why != "" {
+		t.Fatal(why)
+	}
+	reply, _, why := first.admit(b, time.Now())
+	if why != "" {
+		t.Fatalf("the same node asks again: %s", why)
+	}
+	if bytes.Equal(lost[:12], reply[:12]) {
+		t.Error("two answers have the same nonce")
+	}
+	if _, err := e.finish(filepath.Join(t.TempDir(), "b"), reply); err != nil {
+		t.Error(err)
+	}
+	if _, b, err = newEnrolment(tok); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, why := first.admit(b, time.Now()); !strings.Contains(why, "used before") {
+		t.Errorf("another node has used the token: %q", why)
+	}
+}
+
+// A folder that cannot be a node's is refused before the token is used.
+func TestEnrolLooksAtTheFolderFirst(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := founded(t, 1, 1)[0] // nobody listens there
+	if _, err := Enrol(within(t, time.Minute), dir, tokenOf(t, first, "b"), ""); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Error(err)
+	}
+}
+
+// What a NATS that exists is addressed with is not shown.
+func TestAddressesAreShownWithoutSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		"nats://u:secret@h:4222": "nats://h:4222", "secret@h, tls://i:1": "nats://h,tls://i:1", "h:4222": "nats://h:4222",
+		"http://h": "", "": "", "nats://u:secret@h:x": "", "nats://h,,": "",
+	} {
+		if got := withoutSecrets(text); got != want {
+			t.Errorf("%s: %q, not %q", text, got, want)
+		}
 	}
 }
 
