@@ -360,10 +360,11 @@ func (c *Cluster) serveEnrolment() (err error) {
 		}
 		nc = c.enrol
 	}
+	refused := &refusals{event: c.event}
 	sub, err := nc.Subscribe(c.id.subjectEnrol(), func(m *nats.Msg) {
 		reply, node, why := c.id.admit(m.Data, time.Now())
 		if why != "" {
-			c.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: "a node was not enrolled: " + quoted(node) + why})
+			refused.tell(0, "a node was not enrolled: "+quoted(node)+why)
 		}
 		if reply != nil {
 			_ = m.Respond(reply)

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -44,9 +43,7 @@ type links struct {
 	lost   atomic.Int64 // packets that were not sent since the last event
 	closed sync.Once
 
-	telling sync.Mutex
-	told    time.Time // of what was refused
-	refused uint64    // since then
+	refused *refusals
 
 	mu      sync.Mutex
 	peers   map[uint16]*peer
@@ -72,7 +69,7 @@ type peer struct {
 }
 
 func newLinks(id *Identity, nc *nats.Conn, event func(cluster.Event)) (*links, error) {
-	l := &links{id: id, nc: nc, event: event, queue: make(chan outgoing, mostQueued), over: make(chan struct{}), done: make(chan struct{}), peers: map[uint16]*peer{}, names: map[string]*peer{}}
+	l := &links{id: id, nc: nc, event: event, queue: make(chan outgoing, mostQueued), over: make(chan struct{}), done: make(chan struct{}), peers: map[uint16]*peer{}, names: map[string]*peer{}, refused: &refusals{event: event}}
 	if _, err := rand.Read(l.salt[:]); err != nil {
 		return nil, err
 	}
@@ -120,7 +117,7 @@ func (l *links) Introduce(m cluster.Member) {
 	}
 	p, err := l.newPeer(m)
 	if err != nil {
-		l.refuse(m.Number, "it is not who it says: "+err.Error())
+		l.refused.tell(m.Number, "it is not who it says: "+err.Error())
 		return
 	}
 	l.peers[m.Number], l.names[m.Name] = p, p
@@ -211,27 +208,11 @@ func (l *links) seal(to *peer, packet []byte) []byte {
 
 func nonce(n uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, 4, 12), n) }
 
-// refuse tells that something was not taken, ten times a second at most: Count says of how many the event is.
-func (l *links) refuse(number uint16, why string) {
-	now := time.Now()
-	l.telling.Lock()
-	l.refused++
-	n := l.refused
-	due := now.Sub(l.told) >= 100*time.Millisecond || now.Before(l.told)
-	if due {
-		l.told, l.refused = now, 0
-	}
-	l.telling.Unlock()
-	if due {
-		l.event(cluster.Event{Kind: cluster.EventRefused, Node: number, Count: n, Text: why})
-	}
-}
-
 // arrive takes a packet of anybody.
 func (l *links) arrive(m *nats.Msg) {
 	number, packet, why := l.open(m.Data)
 	if why != "" {
-		l.refuse(number, why)
+		l.refused.tell(number, why)
 		return
 	}
 	l.mu.Lock()

@@ -2,12 +2,16 @@ package natscluster
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
@@ -141,6 +145,74 @@ func TestEnrol(t *testing.T) {
 	x.Addresses = []string{ids[0].Keepers[0].Address}
 	if _, err := Enrol(within(t, 3*time.Second), filepath.Join(dir, "forged"), textOf(x), ""); err == nil {
 		t.Error("another cluster's token is good here")
+	}
+}
+
+// Who has no certificate may ask with a token only, with few subscriptions.
+func TestStrangersAreBounded(t *testing.T) {
+	ids := founded(t, 1, 1)
+	opened(t, ids, &events{})
+	nc, err := nats.Connect("tls://"+ids[0].Keepers[0].Address, nats.Secure(&tls.Config{InsecureSkipVerify: true}), nats.UserInfo(accountEnrol, ""), nats.NoReconnect(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for range 10 {
+		if _, err := nc.SubscribeSync(nats.NewInbox()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = nc.Flush()
+	if !eventually(func() bool { return nc.LastError() != nil }) || !strings.Contains(nc.LastError().Error(), "subscriptions") {
+		t.Errorf("ten subscriptions: %v", nc.LastError())
+	}
+	for _, account := range []string{accountDirectory, accountLinks, accountSystem, ""} {
+		if other, err := nats.Connect("tls://"+ids[0].Keepers[0].Address, nats.Secure(&tls.Config{InsecureSkipVerify: true}), nats.UserInfo(account, ""), nats.NoReconnect()); err == nil {
+			other.Close()
+			t.Errorf("account %q", account)
+		}
+	}
+}
+
+// A member changes entries of the directory, but neither deletes nor empties it, and keeps nothing else there.
+func TestAMemberHasOnlyTheDirectory(t *testing.T) {
+	all := opened(t, founded(t, 1, 2), &events{})
+	js, err := jetstream.New(all[1].nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := js.Stream(within(t, 20*time.Second), all[1].dir.stream); err != nil {
+		t.Error(err)
+	} else if err := s.Purge(within(t, time.Second)); err == nil {
+		t.Error("the directory is empty")
+	}
+	if err := js.DeleteStream(within(t, time.Second), all[1].dir.stream); err == nil {
+		t.Error("the directory is deleted")
+	}
+	if _, err := js.CreateStream(within(t, time.Second), jetstream.StreamConfig{Name: "X", Subjects: []string{"x"}}); err == nil {
+		t.Error("there is another stream")
+	}
+	if _, err := all[1].dir.put("x", nil, 0); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}
+
+// What is not reached is named, and why.
+func TestNobodyAnswers(t *testing.T) {
+	ids := founded(t, 1, 2)
+	for name, f := range map[string]func(context.Context) error{
+		"a node": func(ctx context.Context) error { _, err := Open(ctx, ids[1], Options{}); return err },
+		"ls":     func(ctx context.Context) error { _, err := Observe(ctx, ids[0]); return err },
+		"a token": func(ctx context.Context) error {
+			_, err := Enrol(ctx, filepath.Join(t.TempDir(), "b"), tokenOf(t, ids[0], "b"), "")
+			return err
+		},
+	} {
+		err := f(within(t, 2*time.Second))
+		if err == nil || !strings.Contains(err.Error(), "nothing answers at "+ids[0].Keepers[0].Address) || strings.Contains(err.Error(), "buffer") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 	maxConnections = 4096
 	maxPending     = 64 << 20
 	maxStore       = 4 << 30
+	maxEnrolling   = 256 // connections that may only ask with a token, which anybody has
 	startTime      = 10 * time.Second
 )
 
@@ -55,8 +56,8 @@ func startServer(id *Identity, listen string) (*embedded, error) {
 	}
 	e := &embedded{secret: hex.EncodeToString(secret)}
 	o := &server.Options{}
-	config := fmt.Sprintf("accounts { %s { jetstream: enabled }, %s {}, %s {}, %s {} }\nsystem_account: %s\njetstream { store_dir: %q, sync_interval: always, max_file_store: %d, max_memory_store: %d }\n",
-		accountDirectory, accountLinks, accountEnrol, accountSystem, accountSystem, filepath.Join(id.dir, folderStore), int64(maxStore), int64(64<<20))
+	config := fmt.Sprintf("accounts { %s { jetstream: enabled }, %s {}, %s { limits { max_conn: %d, max_subs: 4, max_payload: %d } }, %s {} }\nsystem_account: %s\njetstream { store_dir: %q, sync_interval: always, max_file_store: %d, max_memory_store: %d }\n",
+		accountDirectory, accountLinks, accountEnrol, maxEnrolling, maxAnswer, accountSystem, accountSystem, filepath.Join(id.dir, folderStore), int64(maxStore), int64(64<<20))
 	if len(id.Keepers) > 1 {
 		config += fmt.Sprintf("cluster { name: %q, accounts: [%s] }\n", id.ID, accountLinks)
 	}
@@ -113,6 +114,19 @@ func (e *embedded) options(account string) []nats.Option {
 	return []nats.Option{nats.InProcessServer(e.server), nats.UserInfo(account, e.secret)}
 }
 
+// onlyDirectory lets a node of another process use the directory. It can make the stream, but neither delete nor empty it, and
+// make no other.
+func (d *Description) onlyDirectory() *server.Permissions {
+	allow := []string{d.subjectEntries() + ">"}
+	for _, request := range []string{"STREAM.CREATE", "STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
+		allow = append(allow, "$JS.API."+request+"."+d.stream())
+	}
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: allow},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", d.subjectTold() + ">"}},
+	}
+}
+
 // gatekeeper says which account a connection is of. Processes of this machine cannot know the secret; others have a certificate.
 type gatekeeper struct {
 	id *Identity
@@ -124,7 +138,9 @@ func (g gatekeeper) Check(c server.ClientAuthentication) bool {
 	name := c.GetOpts().Username
 	var p *server.Permissions
 	switch tls := c.GetTLSConnectionState(); {
-	case tls != nil && len(tls.PeerCertificates) > 0 && (name == accountDirectory || name == accountLinks): // it was verified
+	case tls != nil && len(tls.PeerCertificates) > 0 && name == accountDirectory: // the certificate was verified
+		p = g.id.onlyDirectory()
+	case tls != nil && len(tls.PeerCertificates) > 0 && name == accountLinks:
 	case tls == nil && subtle.ConstantTimeCompare([]byte(c.GetOpts().Password), []byte(g.secret)) == 1:
 	case tls != nil && name == accountEnrol:
 		p = &server.Permissions{

@@ -199,7 +199,7 @@ func pairOf(t testing.TB, a, b *Identity, e *events) (*links, *links) {
 	t.Helper()
 	var all []*links
 	for i, id := range []*Identity{a, b} {
-		l := &links{id: id, event: e.add, peers: map[uint16]*peer{}, names: map[string]*peer{}}
+		l := &links{id: id, event: e.add, peers: map[uint16]*peer{}, names: map[string]*peer{}, refused: &refusals{event: e.add}}
 		l.salt[0] = byte(i + 1)
 		all = append(all, l)
 	}
@@ -251,7 +251,7 @@ func TestPacketsOfOthers(t *testing.T) {
 		"no certificate":             {Number: 7, Name: "n2"},
 		"the authority itself":       {Number: 7, Name: "authority", Identity: ids[0].authority.Raw},
 	} {
-		b.told = time.Time{}
+		b.refused.told = time.Time{}
 		before := len(e.all)
 		b.Introduce(m)
 		if b.peers[7] != nil || len(e.all) == before {
