@@ -100,20 +100,26 @@ func (o *Observer) entries(ctx context.Context) (map[string]cluster.Member, erro
 // Evict takes the number of a node away. The error is cluster.ErrNoMember if there is none of the name. The node may act until
 // it is told, or its lease is over.
 func (o *Observer) Evict(ctx context.Context, node string) (cluster.Member, error) {
+	var last cluster.Member
 	for {
 		all, err := o.Members(ctx)
 		if err != nil {
 			return cluster.Member{}, err
 		}
 		i := slices.IndexFunc(all, func(m cluster.Member) bool { return m.Name == node })
-		if i < 0 {
+		switch {
+		case i >= 0:
+		case last.Number != 0: // it took effect, and only the answer was lost
+			return last, nil
+		default:
 			return cluster.Member{}, cluster.ErrNoMember
 		}
-		e := all[i].Evicted()
+		last = all[i]
+		e := last.Evicted()
 		_, err = o.c.dir.put(e.Key, e.Value, e.Revision)
 		switch {
 		case err == nil:
-			return all[i], nil
+			return last, nil
 		case ctx.Err() != nil:
 			return cluster.Member{}, err
 		}
