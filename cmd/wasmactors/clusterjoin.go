@@ -39,6 +39,7 @@ type membership struct {
 	quiet    bool
 	place    *natscluster.Cluster
 	lost     func(*cluster.Node, error)
+	news     *news
 
 	mu    sync.Mutex
 	node  *cluster.Node
@@ -62,11 +63,14 @@ func openMembership(c *cli.Context, env *environment, m *bundle.Manifest) (*memb
 		return nil, usage("--seed cannot be combined with --join: nodes must not have the same secret")
 	}
 	x := &membership{env: env, manifest: m.Cluster, quiet: c.Bool("quiet")}
+	x.news = newNews(x.show)
 	var err error
 	if x.identity, err = identityOf(c, env, dir); err != nil {
+		x.news.close()
 		return nil, err
 	}
 	if x.place, err = natscluster.Open(c.Context, x.identity, natscluster.Options{Listen: m.Cluster.Listen, Events: x.event}); err != nil {
+		x.news.close()
 		return nil, &unreachableError{err}
 	}
 	return x, nil
@@ -120,8 +124,10 @@ func readToken(env *environment, file string) (string, error) {
 	return string(b[:n]), nil
 }
 
-// event shows what happens in the cluster.
-func (x *membership) event(e cluster.Event) {
+// event has what happens in the cluster shown.
+func (x *membership) event(e cluster.Event) { x.news.add(e) }
+
+func (x *membership) show(e cluster.Event) {
 	if x.env.json {
 		x.env.writeJSON(map[string]any{"event": "cluster", "kind": e.Kind.String(), "node": e.Node, "count": e.Count, "text": e.Text})
 		return
@@ -232,6 +238,7 @@ func (x *membership) close() {
 		}
 	}
 	x.place.Close()
+	x.news.close()
 }
 
 // rejoin begins anew after the node was lost: the system ends, since others take its actors for ended, and starts under
@@ -252,15 +259,36 @@ func (l *live) rejoin(lost *cluster.Node) {
 	cancel()
 	l.before = sumOf(l.before, l.sys.View().Stats())
 	l.sys = nil
-	err := l.membership.join(l.running)
-	for errors.Is(err, cluster.ErrLost) && l.running.Err() == nil { // the directory has answered too late
-		err = l.membership.join(l.running)
+	err := again(l.running, l.membership.join)
+	if l.running.Err() != nil {
+		l.apart = true
+		return
 	}
 	if err == nil {
 		l.sys, err = l.bundle.Start(l.system, l.watch)
 	}
-	if err != nil && l.running.Err() == nil {
+	if err != nil {
 		l.console.fail(err)
+	}
+}
+
+// mostNames is how often a node that was lost tries again although its name seems to be taken: renewals of its life before, which
+// the directory has taken late, look like that.
+const mostNames = 3
+
+// again joins until that is possible.
+func again(ctx context.Context, join func(context.Context) error) error {
+	for names := 0; ; {
+		err := join(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case errors.Is(err, cluster.ErrLost): // the directory has answered too late
+		case errors.Is(err, cluster.ErrName) && names < mostNames:
+			names++
+		default:
+			return err
+		}
 	}
 }
 

@@ -40,7 +40,8 @@ type live struct {
 
 	mu     sync.Mutex // held while the bundle starts, and while it changes by a reload
 	bundle *bundle.Bundle
-	sys    *host.System // nil: neither version could be started
+	sys    *host.System // nil: neither version could be started, or the node is apart
+	apart  bool         // the run has ended while the node was lost and could not join again
 	before host.Stats   // of the systems that have ended
 }
 
@@ -222,7 +223,10 @@ func (l *live) stats() host.Stats {
 func (l *live) close() (cause, late error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.sys == nil {
+	switch {
+	case l.sys == nil && l.apart:
+		return nil, nil
+	case l.sys == nil:
 		return errors.New("no version of it could be started"), nil
 	}
 	cause = l.sys.Cause()
