@@ -84,7 +84,7 @@ func tapeTurns(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int,
 	case due:
 		tapeAnew(g, scr, x, done)
 	case !parts && (done == 0 || scr.ends[done-1] <= recorder.MostCommands):
-		scr.origin = lane.Origin()
+		scr.origin = lane.Origin(g.track)
 	}
 }
 

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -133,10 +134,10 @@ func (l *Lane) Turn(t *Track, now int64, fuel uint64, outbox []byte, e *mailbox.
 	return false
 }
 
-// Origin is that of the first command of the record that was written last; those of further commands are the numbers behind it,
-// up to MostCommands.
-func (l *Lane) Origin() Origin {
-	if l.gen == nil || l.records > mostRecord {
+// Origin is that of the first command of t's entry, if it was just written here; those of further commands are the numbers behind
+// it, up to MostCommands. It is 0 if the entry was not written.
+func (l *Lane) Origin(t *Track) Origin {
+	if l.gen == nil || t.gen != l.gen || t.lane != l || l.records > mostRecord {
 		return 0
 	}
 	return l.number<<(commandBits+recordBits) | (l.records-1)<<commandBits
@@ -339,10 +340,15 @@ func (l *Lane) Resume(t *Track, x *Incarnation, image *sandbox.Image) {
 	if ok, due := l.ready(t); !ok && !due {
 		return
 	}
-	if why := l.recorder.refuses(image, x); why != "" || x.Snapshot == nil {
-		if why == "" {
-			why = "its state cannot be saved"
-		}
+	why := l.recorder.refuses(image, x)
+	switch {
+	case why != "":
+	case x.Snapshot == nil:
+		why = "its state cannot be saved"
+	case len(x.Snapshot) > mostSnapshot:
+		why = fmt.Sprintf("its state of %d bytes is too large to begin anew with in a further file", len(x.Snapshot))
+	}
+	if why != "" {
 		t.over = true
 		l.Refuse(x.Path, why)
 		return
@@ -351,7 +357,7 @@ func (l *Lane) Resume(t *Track, x *Incarnation, image *sandbox.Image) {
 }
 
 func (l *Lane) begin(t *Track, x *Incarnation, image *sandbox.Image) bool {
-	n, life, err := l.recorder.enroll(l.gen, image)
+	n, life, err := l.recorder.enroll(l.gen, image, len(x.Snapshot))
 	if err != nil {
 		l.Refuse(x.Path, err.Error())
 		t.over = true

@@ -27,6 +27,8 @@ const (
 	// mostWaiting is how much may wait for the disk, in bytes.
 	mostWaiting = 64 << 20
 	mostSpare   = 64 // chunks
+	// mostSnapshot bounds a state with which an incarnation begins anew in a further file, in bytes.
+	mostSnapshot = mostWaiting / 4
 )
 
 // Config says where a recording goes.
@@ -39,7 +41,7 @@ type Config struct {
 	// Version is that of the host, for people.
 	Version string
 	// Ended, if set, is told why a recording ends before Close: the disk is full, or too slow. The system runs on. It is called
-	// once at most, on a goroutine of the recorder's.
+	// once at most, by whoever writes (the recorder's goroutine, Flush or Close), and must not call the recorder.
 	Ended func(error)
 
 	create func(path string) (file, error)
@@ -69,9 +71,10 @@ type Recorder struct {
 	spare []*chunk
 	why   error
 
-	writing sync.Mutex // whoever writes to files
-	old     *generation
-	err     error // of Close
+	writing sync.Mutex  // whoever writes to files
+	gen     *generation // is written to; nil: none any more
+	old     *generation // the one before, if workers may have written to it since
+	err     error       // of Close
 }
 
 // generation is a file.
@@ -80,6 +83,7 @@ type generation struct {
 	lanes     uint32
 	streams   []*stream
 	lives     uint64
+	states    int64 // bytes of those that they begin with
 	images    map[*sandbox.Image]uint64
 	pending   [][]byte // image blocks that are not written yet
 
@@ -113,6 +117,7 @@ func Open(cfg Config) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recorder: %w", err)
 	}
+	g.firstLane, r.gen = r.lanes, g
 	r.now.Store(g)
 	go r.run()
 	return r, nil
@@ -157,7 +162,7 @@ func (r *Recorder) refuses(image *sandbox.Image, x *Incarnation) string {
 	return ""
 }
 
-// begin makes a file.
+// begin makes a file, which has no lanes yet.
 func (r *Recorder) begin() (*generation, error) {
 	f, err := r.cfg.create(r.cfg.Path)
 	if err != nil {
@@ -171,7 +176,7 @@ func (r *Recorder) begin() (*generation, error) {
 	if _, err := f.Write(head); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &generation{firstLane: r.lanes, images: map[*sandbox.Image]uint64{}, file: f, size: int64(len(head)), seen: map[uint32]uint64{}}, nil
+	return &generation{images: map[*sandbox.Image]uint64{}, file: f, size: int64(len(head)), seen: map[uint32]uint64{}}, nil
 }
 
 // NewLane is the lane of a worker.
@@ -203,10 +208,13 @@ func (l *Lane) join(g *generation) {
 	g.lanes++
 }
 
-// enroll numbers a life and its image.
-func (r *Recorder) enroll(g *generation, image *sandbox.Image) (n, life uint64, err error) {
+// enroll numbers a life and its image. state is how many bytes the state has that it begins with.
+func (r *Recorder) enroll(g *generation, image *sandbox.Image, state int) (n, life uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if g.states+int64(state) > r.cfg.Bytes/4 { // else guests could be busy with nothing but beginning further files
+		return 0, 0, errors.New("the states of other guests have half of the further file")
+	}
 	n, known := g.images[image]
 	if !known {
 		b, err := blackbox.AppendImage(nil, image)
@@ -217,6 +225,7 @@ func (r *Recorder) enroll(g *generation, image *sandbox.Image) (n, life uint64, 
 		g.images[image] = n
 		g.pending = append(g.pending, b)
 	}
+	g.states += int64(state)
 	g.lives++
 	return n, g.lives - 1, nil
 }
@@ -233,6 +242,7 @@ func (r *Recorder) newChunk(n int) *chunk {
 	n = max(n, chunkBytes)
 	if r.waiting.Add(int64(n)) > mostWaiting && r.why == nil {
 		r.why = fmt.Errorf("the disk is slower than the recording: %d MiB wait for it", mostWaiting>>20)
+		r.now.Store(nil) // at once: whoever writes may wait for that disk
 	}
 	return &chunk{data: make([]byte, n)}
 }
@@ -287,14 +297,11 @@ func (r *Recorder) Err() error {
 func (r *Recorder) writeAll() {
 	r.writing.Lock()
 	defer r.writing.Unlock()
-	g := r.now.Load()
+	g := r.gen
 	if g == nil {
 		return
 	}
-	if old := r.old; old != nil { // what workers have written since they heard of the file after it
-		r.old = nil
-		_ = errors.Join(r.write(old), r.finish(old)) // it can be repeated without its end
-	}
+	_ = r.finishOld() // it can be repeated without its end
 	err := r.write(g)
 	if err == nil {
 		err = r.Err()
@@ -312,29 +319,55 @@ func (r *Recorder) rotate(g *generation) error {
 	if err := os.Rename(r.cfg.Path, r.cfg.Path+Old); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.lanes > mostLane/2 {
-		return errors.New("it has lasted for too long")
-	}
-	next, err := r.begin()
+	next, err := r.begin() // without the lock: no worker is to wait for a disk
 	if err != nil {
 		return err
 	}
-	r.now.Store(next)
-	r.old = g
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next.firstLane = r.lanes
+	r.gen, r.old = next, g
+	switch {
+	case r.why != nil: // the next write ends it
+	case r.lanes > mostLane/2:
+		r.why = errors.New("it has lasted for too long")
+	default:
+		r.now.Store(next)
+	}
 	return nil
+}
+
+// finishOld writes what workers have written to the file before until they heard of the one after it.
+func (r *Recorder) finishOld() error {
+	old := r.old
+	if r.old = nil; old == nil {
+		return nil
+	}
+	return r.last(old)
+}
+
+// last writes what is left of a file that no worker writes to any more, and its end.
+func (r *Recorder) last(g *generation) error {
+	if err := r.write(g); err != nil {
+		return errors.Join(err, r.leave(g))
+	}
+	return r.finish(g)
+}
+
+// leave closes a file without an end, which would say that all is there to which its records refer.
+func (r *Recorder) leave(g *generation) error {
+	return errors.Join(g.file.Truncate(g.size), g.file.Close()) // part of a block may be behind it
 }
 
 // fail ends the recording. What is in the file stays.
 func (r *Recorder) fail(g *generation, err error) {
 	r.now.Store(nil)
+	r.gen = nil
 	r.mu.Lock()
 	r.why = err
-	r.spare = nil
+	r.spare, g.streams, g.pending = nil, nil, nil
 	r.mu.Unlock()
-	_ = g.file.Truncate(g.size) // part of a block may be behind it
-	_ = r.finish(g)
+	_ = r.leave(g)
 	if r.cfg.Ended != nil {
 		r.cfg.Ended(err)
 	}
@@ -348,11 +381,11 @@ func (r *Recorder) Close() error {
 		r.writeAll()
 		r.writing.Lock()
 		defer r.writing.Unlock()
-		if old := r.old; old != nil {
-			_ = errors.Join(r.write(old), r.finish(old))
-		}
-		if g := r.now.Swap(nil); g != nil {
-			r.err = errors.Join(r.write(g), r.finish(g))
+		_ = r.finishOld()
+		if g := r.gen; g != nil {
+			r.gen = nil
+			r.now.Store(nil)
+			r.err = r.last(g)
 		}
 	})
 	return r.err

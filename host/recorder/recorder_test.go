@@ -43,20 +43,22 @@ func write(r *Recorder, image *sandbox.Image, turns int) {
 		return // it has ended
 	}
 	a.Run(one, &Run{Now: 1000, Done: 1, Fuel: 5, Outbox: []byte("xx")}, mail(mailbox.Envelope{Kind: abi.KindStart, Payload: []byte("start")}), nil)
-	from := a.Origin()
+	from := a.Origin(one)
 	two := b.Begin(&Incarnation{Path: "wasm://w/user/two", Type: "puppet", Ref: 1<<32 | 8}, image)
 	b.Run(two, &Run{Now: 2000, Done: 1, Fuel: 5}, mail(mailbox.Envelope{Kind: abi.KindMessage, Sender: 9, Correlation: 300, Payload: []byte("hello"), Headers: []byte("h")}), nil)
+	last := b.Origin(two)
 	for i := range turns {
 		b.Turn(two, 2000+int64(i), 77, []byte("out"), &mailbox.Envelope{Kind: abi.KindMessage, Origin: from + uint64(i%2)})
-		a.Turn(one, 1500+int64(i), 77, []byte("out"), &mailbox.Envelope{Kind: abi.KindMessage, Origin: b.Origin()})
-		from = a.Origin()
+		last = b.Origin(two)
+		a.Turn(one, 1500+int64(i), 77, []byte("out"), &mailbox.Envelope{Kind: abi.KindMessage, Origin: last})
+		from = a.Origin(one)
 		if i%7 == 0 {
 			a, b = b, a // the actors go on on the other worker
 		}
 	}
 	f := &abi.Failure{Kind: abi.FailureTrap, Reason: "unreachable", Fuel: 12}
 	a.Run(one, &Run{Now: 9000, Done: 1, Outbox: []byte("o"), Failure: f, Cut: &sandbox.Cut{Kind: abi.FailureKilled, At: 3}}, []*mailbox.Envelope{
-		{Kind: abi.KindMessage, Origin: from}, {Kind: abi.KindMessage, Origin: b.Origin() + 2}, {Kind: abi.KindTimer, Payload: []byte("t")},
+		{Kind: abi.KindMessage, Origin: from}, {Kind: abi.KindMessage, Origin: last + 2}, {Kind: abi.KindTimer, Payload: []byte("t")},
 	}, nil)
 	one.Rewound()
 	a.Run(one, &Run{Now: 9001, Done: 1}, mail(mailbox.Envelope{Kind: abi.KindMessage}), nil)
@@ -331,27 +333,37 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// full is a disk with room for some bytes.
+// full is a disk with room for some bytes. With brief there is room again after the first write that fails.
 type full struct {
 	*os.File
-	left int
+	left  int
+	brief bool
 }
 
 func (f *full) Write(b []byte) (int, error) {
 	if f.left -= len(b); f.left < 0 {
 		n, _ := f.File.Write(b[:max(0, len(b)+f.left)])
+		if f.brief {
+			f.left = 1 << 30
+		}
 		return n, errors.New("no space left on device")
 	}
 	return f.File.Write(b)
 }
 
-// A full disk ends the recording: the workers go on, and what is in the file can be read.
+// A full disk ends the recording: the workers go on, and what is in the file can be read. So it is if others make room at once.
 func TestFullDisk(t *testing.T) {
+	for _, brief := range []bool{false, true} {
+		t.Run(fmt.Sprint(brief), func(t *testing.T) { fullDisk(t, brief) })
+	}
+}
+
+func fullDisk(t *testing.T, brief bool) {
 	path := filepath.Join(t.TempDir(), "x")
 	told := make(chan error, 1)
 	r, err := Open(Config{Path: path, Ended: func(err error) { told <- err }, create: func(path string) (file, error) {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		return &full{f, 100_000}, err
+		return &full{f, 100_000, brief}, err
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -383,6 +395,136 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d records in %d bytes: %v", n, len(b), err)
 	} else if x.Missing == nil {
 		t.Error("the file does not say that it is cut")
+	}
+}
+
+// stuck is a disk that takes nothing until go is closed.
+type stuck struct {
+	*os.File
+	begins int
+	goes   chan struct{}
+}
+
+func (f *stuck) Write(b []byte) (int, error) {
+	if f.begins++; f.begins > 1 { // behind the head
+		<-f.goes
+	}
+	return f.File.Write(b)
+}
+
+// A disk that hangs ends the recording, and takes no more memory than it may: the workers go on, and what is in the file can
+// be read.
+func TestStuckDisk(t *testing.T) {
+	path, goes := filepath.Join(t.TempDir(), "x"), make(chan struct{})
+	r, err := Open(Config{Path: path, create: func(path string) (file, error) {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		return &stuck{File: f, goes: goes}, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := image(t)
+	a, b := r.NewLane(), r.NewLane()
+	one, two := a.Begin(&Incarnation{Path: "one"}, i), b.Begin(&Incarnation{Path: "two"}, i)
+	payload := make([]byte, 1<<20)
+	for n := range 200 {
+		a.Run(one, &Run{Now: int64(n), Done: 1}, []*mailbox.Envelope{{Kind: abi.KindMessage, Payload: payload}}, nil)
+		b.Turn(two, int64(n), 1, nil, &mailbox.Envelope{Kind: abi.KindMessage, Origin: a.Origin(one)})
+	}
+	if n := r.waiting.Load(); n > mostWaiting+4<<20 {
+		t.Errorf("%d MiB wait", n>>20)
+	}
+	if r.Err() == nil {
+		t.Error("it is recorded still")
+	}
+	close(goes)
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	x, err := walk(file, func(*Record) { n++ })
+	if err != nil || n == 0 {
+		t.Errorf("%d records in %d bytes: %v", n, len(file), err)
+	} else if x.Missing == nil {
+		t.Error("the file does not say that it is cut")
+	}
+}
+
+// When a further file has begun, both can be read. An entry that is written to neither of them is the origin of nothing: others
+// may have written to the lane before it.
+func TestFurtherFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	r, err := Open(Config{Path: path, Bytes: MinBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := image(t)
+	l, other := r.NewLane(), r.NewLane()
+	one, two := l.Begin(&Incarnation{Path: "one"}, i), other.Begin(&Incarnation{Path: "two"}, i)
+	mail := []*mailbox.Envelope{{Kind: abi.KindMessage, Payload: make([]byte, 10_000)}}
+	for n := range 60 {
+		l.Run(one, &Run{Now: int64(n), Done: 1}, mail, nil)
+		other.Turn(two, int64(n), 1, nil, &mailbox.Envelope{Kind: abi.KindMessage, Origin: l.Origin(one)})
+	}
+	before := l.Origin(one)
+	r.Flush()
+	for _, x := range []struct {
+		t *Track
+		l *Lane
+	}{{one, l}, {two, other}} {
+		if !x.l.Run(x.t, &Run{Done: 1}, mail, nil) {
+			t.Fatal("there is no further file")
+		}
+		x.l.Resume(x.t, &Incarnation{Path: "again", Snapshot: []byte("state")}, i)
+	}
+	third := l.Begin(&Incarnation{Path: "third"}, i)
+	l.Run(third, &Run{Done: 1}, mail, nil)
+	for g, n := r.now.Load(), 0; g == r.now.Load() && n < 100; n++ { // and one more
+		l.Run(third, &Run{Done: 1}, mail, nil)
+		r.Flush()
+	}
+	if !l.Run(third, &Run{Done: 1}, mail, nil) {
+		t.Fatal("there is no third file")
+	}
+	l.Resume(third, &Incarnation{Path: "third", Snapshot: []byte("state")}, i)
+	l.Run(third, &Run{Done: 1}, mail, nil)
+	if l.Run(one, &Run{Done: 1, Failure: &abi.Failure{Kind: abi.FailureTrap}}, mail, nil) {
+		t.Error("the state after a failure is to be written")
+	}
+	if o := l.Origin(one); o != 0 {
+		t.Errorf("what it has sent is taken for what %#x has sent", o)
+	}
+	l.Turn(third, 1, 1, nil, &mailbox.Envelope{Kind: abi.KindMessage, Origin: before}) // it has waited since the first file
+	l.Resume(two, &Incarnation{Path: "two", Snapshot: make([]byte, mostSnapshot+1)}, i)
+	l.Resume(one, &Incarnation{Path: "one", Snapshot: make([]byte, MinBytes/4)}, i)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused := ""
+	for _, name := range []string{path, path + Old} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		x, err := walk(b, func(x *Record) {
+			n++
+			if x.Kind == None {
+				refused += x.Path + " " + x.Why + "\n"
+			}
+		})
+		if err != nil || x.Missing != nil || n < 3 {
+			t.Errorf("%s: %d records, %v, %v", name, n, err, x)
+		}
+	}
+	for _, want := range []string{"two its state of 16777217 bytes is too large", "one the states of other guests have half"} {
+		if !strings.Contains(refused, want) {
+			t.Errorf("%q instead of %q", refused, want)
+		}
 	}
 }
 
