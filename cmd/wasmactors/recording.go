@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -71,7 +70,7 @@ func closeRecording(env *environment, r *recorder.Recorder) {
 
 // isRecording reports whether a file begins like a recording.
 func isRecording(name string) bool {
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
 		return false
 	}

@@ -50,7 +50,7 @@ func replayCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "to-scenario", Usage: "instead of repeating it, write its messages as a scenario of wasmactors test to `FILE` (-: standard output), which fails until they are handled"},
 			&cli.BoolFlag{Name: "step", Usage: "step through it"},
 			&cli.StringFlag{Name: "script", Usage: "with --step: take the commands from `FILE` (-: standard input)"},
-			&cli.StringFlag{Name: "timeout", Usage: "give up after `DURATION`, with --step each command (default: 1m)"},
+			&cli.StringFlag{Name: "timeout", Usage: "give up after `DURATION`, with --step each command (default: 1m; of a recording: none)"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error { return replayFile(c, env) },

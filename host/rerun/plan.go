@@ -1,6 +1,7 @@
 package rerun
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -26,7 +27,7 @@ type step struct {
 }
 
 // planOf reads all records. With an actor it finds those that lead to its turns.
-func planOf(of *recorder.Recording, actor string) (*plan, error) {
+func planOf(ctx context.Context, of *recorder.Recording, actor string) (*plan, error) {
 	p := &plan{images: make([]bool, len(of.Images)), types: map[string]int{}}
 	type begun struct{ image int }
 	lives := map[uint64]begun{}
@@ -41,6 +42,9 @@ func planOf(of *recorder.Recording, actor string) (*plan, error) {
 		}
 		if x == nil {
 			break
+		}
+		if p.records%1024 == 0 && ctx.Err() != nil {
+			return nil, fmt.Errorf("the replay was ended: %w", context.Cause(ctx))
 		}
 		p.place(x.At)
 		switch x.Kind {

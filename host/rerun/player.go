@@ -1,6 +1,7 @@
 package rerun
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/recorder"
+	"github.com/wasmactors/wasmactors/host/view"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 )
@@ -50,7 +52,7 @@ const mostOutbox = 64 << 20
 
 func newPlayer(image *runtime.Image, of *recorder.Incarnation) *player {
 	p := &player{image: image, of: of, next: of.Turns}
-	p.in = sandbox.Entry{TurnFuel: of.Fuel, MemoryLimit: of.Memory, OutboxLimit: min(of.Outbox, mostOutbox), Seed: of.Seed, Killable: true}
+	p.in = sandbox.Entry{TurnFuel: min(cmp.Or(of.Fuel, view.DefaultFuel), mostFuel), MemoryLimit: of.Memory, OutboxLimit: min(of.Outbox, mostOutbox), Seed: of.Seed, Killable: true}
 	return p
 }
 

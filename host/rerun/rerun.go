@@ -37,6 +37,7 @@ type Options struct {
 	// Memory is the most that the memory of a guest may have, in bytes; 0: replay.DefaultMemory.
 	Memory uint64
 
+	kept  int64                                                              // instead of mostKept
 	seen  func(*recorder.Record, *recorder.Incarnation, uint64, []byte) bool // an entry was repeated; false: stop
 	plant func(*sandbox.Entry)                                               // an input is another one than recorded
 }
@@ -114,6 +115,10 @@ type Actor struct {
 const (
 	mostAwake  = 256 // instances; further guests are put aside
 	mostListed = 20
+	// mostKept is how many bytes of commands may be kept because messages of them are yet to be handed out. A forged recording
+	// could have all of them.
+	mostKept = 1 << 30
+	mostFuel = 1 << 40 // of a turn: about twenty minutes
 )
 
 // ErrEmpty says that a recording has no turns to repeat.
@@ -132,6 +137,7 @@ type run struct {
 
 	lives map[uint64]*life
 	kept  map[recorder.Place]*sent
+	bytes int64 // of what is kept
 	awake []*player
 	mail  []abi.Envelope
 
@@ -162,7 +168,7 @@ type sent struct {
 func Run(ctx context.Context, engine *runtime.Engine, of *recorder.Recording, o Options) (*Report, error) {
 	r := &run{ctx: ctx, o: o, of: of, report: &Report{}, twin: -1, lives: map[uint64]*life{}, kept: map[recorder.Place]*sent{}}
 	var err error
-	if r.plan, err = planOf(of, o.Actor); err != nil {
+	if r.plan, err = planOf(ctx, of, o.Actor); err != nil {
 		return nil, err
 	}
 	r.report.Records, r.report.NotRecorded = r.plan.records, r.plan.absent
@@ -335,6 +341,10 @@ func (r *run) entry(l *life, x *recorder.Record) (bool, error) {
 		return false, nil
 	}
 	if uses := r.plan.uses(x.At); uses > 0 {
+		most := cmp.Or(r.o.kept, mostKept)
+		if r.bytes += int64(len(o.outbox)); r.bytes > most {
+			return false, fmt.Errorf("messages wait that are in more than %d MiB of commands", most>>20)
+		}
 		r.kept[x.At] = &sent{l.Ref, clone(o.outbox), uses}
 	}
 	if l.twin != nil {
@@ -396,6 +406,7 @@ func (r *run) resolve(l *life, x *recorder.Record) bool {
 				return false
 			}
 			if s.uses--; s.uses == 0 {
+				r.bytes -= int64(len(s.outbox))
 				delete(r.kept, m.From)
 			}
 		}

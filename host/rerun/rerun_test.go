@@ -2,11 +2,14 @@ package rerun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"testing"
 
+	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -63,6 +66,53 @@ func TestPlantedInputsAreFound(t *testing.T) {
 			t.Errorf("%s: %s, and nothing is found", name, describe(report))
 		} else {
 			t.Logf("%s, after %d turns: %v", name, report.Turns, report.Difference)
+		}
+	}
+}
+
+// Each file of a recording repeats by itself, whatever was under way when it began: failures, stashed messages, timers.
+func TestFurtherFilesRepeat(t *testing.T) {
+	w := newWorld(t, setting{workers: 3, bytes: recorder.MinBytes})
+	var before os.FileInfo
+	files := 1
+	for n := uint64(0); n < 60 && files < 4; n++ {
+		w.load(n, 150)
+		w.r.Flush()
+		if info, err := os.Stat(w.path + recorder.Old); err == nil && (before == nil || !os.SameFile(before, info)) {
+			before = info
+			files++
+		}
+	}
+	if files < 4 {
+		t.Errorf("there were %d files", files)
+	}
+	last := w.end()
+	for name, r := range map[string]*recorder.Recording{"the file before": read(t, w.path+recorder.Old), "the last file": last} {
+		report := equal(t, compiled(t), r, Options{})
+		if r.Missing != nil || report.Turns < 10 {
+			t.Errorf("%s: %v, %s", name, r.Missing, describe(report))
+		}
+		t.Log(name, describe(report), report.NotRecorded)
+	}
+}
+
+// A recording whose messages are never handed out takes no more memory than it may, and one that nobody waits for any more is
+// not read to its end.
+func TestBoundsOfARepetition(t *testing.T) {
+	w := newWorld(t, setting{workers: 2})
+	w.load(3, 50)
+	r := w.end()
+	if _, err := Run(t.Context(), compiled(t), r, Options{Modules: modules(t), kept: 100}); err == nil || !strings.Contains(err.Error(), "messages wait") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := planOf(ctx, r, ""); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for given, want := range map[uint64]uint64{0: 1_000_000_000, 5: 5, 1 << 63: mostFuel} {
+		if p := newPlayer(nil, &recorder.Incarnation{Fuel: given}); p.in.TurnFuel != want {
+			t.Errorf("of %d units of fuel a turn may spend %d", given, p.in.TurnFuel)
 		}
 	}
 }
