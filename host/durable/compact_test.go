@@ -104,7 +104,7 @@ func randomRecord(r *rand.Rand) *record.Record {
 			all := usualLimits
 			for i := range all {
 				if maybe() {
-					all[i] = number() >> 1
+					all[i] = number() // also what Go takes for less than nothing
 				}
 			}
 			x.Life.Limits = withLimits(&all)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -292,9 +291,7 @@ func (p *parser) limits() *view.Limits {
 	}
 	for i := range all {
 		if set&(1<<i) != 0 {
-			if all[i] = p.uint(); all[i] > math.MaxInt64 {
-				p.fail("it has a limit that none can be")
-			}
+			all[i] = p.uint()
 		}
 	}
 	return withLimits(&all)

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -13,6 +14,9 @@ import (
 
 // after is what a crash leaves of a disk now.
 func after(fs *crashfs.FS) *crashfs.FS { return fs.After(fs.Done(), rand.New(rand.NewPCG(1, 1))) }
+
+// boundless has numbers that others may take for an end: none of them is one that a store cannot have.
+var boundless = host.Limits{Fuel: math.MaxUint64, Memory: math.MaxUint64, Message: -1, Durable: -1}
 
 // A store opens whatever has become of the limits since it was written, and with the state that there was then.
 func TestLimitsChange(t *testing.T) {
@@ -31,6 +35,7 @@ func TestLimitsChange(t *testing.T) {
 		"more timers":   {host.Limits{Timers: 2}, host.Limits{}, []host.Raw{timer(1), timer(2), timer(3)}, 3},
 		"less held":     {host.Limits{}, host.Limits{Held: 8 << 10}, []host.Raw{timer(1), big(12 << 10), script(rec(recAdd, 1), rec(0, 0, abi.AppendTimer(nil, 9, 1<<40, 0, text(strings.Repeat("x", 9000)))))}, 3},
 		"less memory":   {host.Limits{}, host.Limits{Memory: 64 << 10}, []host.Raw{add}, 1},
+		"no bounds":     {boundless, boundless, []host.Raw{add}, 1},
 		"shorter boxes": {host.Limits{}, host.Limits{Mailbox: 1}, []host.Raw{add, add, add}, 3},
 	} {
 		for _, checkpoint := range []bool{false, true} {
