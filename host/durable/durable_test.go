@@ -522,6 +522,56 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 	w.close()
 }
 
+// A disk that hangs holds the actors back before so much waits for it that the store fails. What a turn sends and others refuse
+// is written, too, and does not count as something that has to leave.
+func TestTurnsWaitForTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	disk := slow(t, dir)
+	w := mustOpen(t, dir, Props{"a": puppet(puppetImage(t))}, func(o *Options) { o.FS = disk })
+	w.report("a")
+	a, _ := w.Lookup("/user/a")
+	if err := w.Operate().Pause(a, false); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.tell("a", add)
+	}
+	turns := func() uint64 {
+		i, err := w.View().Info(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.Turns
+	}
+	before := turns()
+	disk.mu.Lock()
+	disk.held = make(chan struct{})
+	disk.mu.Unlock()
+	for w.store.log.Pending() <= fullPending {
+		w.store.Note(&record.Record{Kind: record.Refused, Actor: a.UID(), Message: &record.Message{Kind: abi.KindMessage, Payload: make([]byte, 4)}})
+	}
+	if err := w.Operate().Unpause(a, false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		return len(w.store.waiting) > w.store.next
+	})
+	if n := turns(); n != before {
+		t.Errorf("%d turns have gone on", n-before)
+	}
+	disk.mu.Lock()
+	close(disk.held)
+	disk.held = nil
+	disk.mu.Unlock()
+	eventually(t, func() bool { return !w.store.behind() })
+	if n := w.report("a"); n != 3 {
+		t.Errorf("it has counted %d", n)
+	}
+	w.close()
+}
+
 // Who waits for the end of an actor is told also if the turn that has led to it cannot be made durable any more.
 func TestTheEndIsToldWhenTheDiskFails(t *testing.T) {
 	dir := t.TempDir()

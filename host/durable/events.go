@@ -148,7 +148,7 @@ func (s *Store) turnOfEvents(j *persist.Journal, t *record.Turn, x *persist.Turn
 		}
 		if err == nil {
 			t.After = j.Stored(x, uint64(at))
-			waits = t.After != 0 && (s.held.Load() > mostHeld || x.Waits && wal.Position(t.After) >= s.log.Durable() || x.Record != nil && j.Busy())
+			waits = t.After != 0 && (s.behind() || x.Waits && wal.Position(t.After) >= s.log.Durable() || x.Record != nil && j.Busy())
 		}
 		if waits {
 			s.put(waiting{wal.Position(t.After), 0, t.Answer})

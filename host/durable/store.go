@@ -268,7 +268,7 @@ func (s *Store) Turn(t *record.Turn) {
 		return
 	}
 	t.After = uint64(at)
-	if s.held.Load() > mostHeld && s.opt.Sim == nil {
+	if s.behind() && s.opt.Sim == nil {
 		s.Later(uint64(at), 0, t.Answer)
 		return
 	}
@@ -302,6 +302,10 @@ func (s *Store) turned(t *record.Turn) (wal.Position, error) {
 
 // mostHeld is how many bytes may wait for the disk before turns do.
 const mostHeld = 32 << 20
+
+// behind reports whether turns have to wait for the disk: what they lead to is written, too, and there may be much of it, as when
+// all that a turn sends is refused.
+func (s *Store) behind() bool { return s.held.Load() > mostHeld || s.log.Pending() > fullPending }
 
 // Later implements record.Outputs.
 func (s *Store) Later(after uint64, bytes int, f func(error)) {
