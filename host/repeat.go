@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -249,20 +248,31 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 
 // landed drops what an actor has sent before its present record and what never arrived: it was refused.
 func (p *repeats) landed(by *actor) {
-	p.lands(func(f *flight) bool { return f.by == by }, math.MaxInt)
-}
-
-// lands drops the first of those on their way, most at the most.
-func (p *repeats) lands(which func(*flight) bool, most int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.flights = slices.DeleteFunc(p.flights, func(f flight) bool {
-		if most == 0 || !which(&f) {
-			return false
+	p.flights = slices.DeleteFunc(p.flights, func(f flight) bool { return f.by == by })
+}
+
+// lands takes the first one of those on their way that is meant; nil: there is none. It is most often the very first, and the
+// others stay where they are then: one turn may have sent hundreds of thousands.
+func (p *repeats) lands(which func(*flight) bool) *Envelope {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.flights {
+		f := &p.flights[i]
+		if !which(f) {
+			continue
 		}
-		most--
-		return true
-	})
+		e := f.e
+		if i == 0 {
+			*f = flight{}
+			p.flights = p.flights[1:]
+		} else {
+			p.flights = slices.Delete(p.flights, i, i+1)
+		}
+		return e
+	}
+	return nil
 }
 
 // Apply implements rebuild.Port.
@@ -282,7 +292,7 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		return p.began(a, r)
 	case r.Kind == record.Refused:
 		if a != nil {
-			p.lands(func(f *flight) bool { return f.to == a && r.Message.IsRefusal(f.e) }, 1)
+			p.lands(func(f *flight) bool { return f.to == a && r.Message.IsRefusal(f.e) })
 		}
 		return nil
 	case r.Kind == record.Changed:
@@ -313,7 +323,7 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		if x := r.Signal; x.What == signal.Unanswered.String() { // logs of earlier releases say only so that a question was refused
 			p.lands(func(f *flight) bool {
 				return f.to.uid == x.From && f.e.Sender == a.uid && f.e.Correlation == x.Correlation && mark.AwaitsReply(f.e)
-			}, 1)
+			})
 		}
 		return p.took(a, r, turns, last)
 	case record.Turned:
@@ -408,16 +418,11 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 
 // arrives finds a message that is on its way.
 func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, f := range p.flights {
-		if e := f.e; f.to == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) &&
-			(mark.IsMail(e) || m.Due == 0 || e.Due == m.Due) {
-			p.flights = slices.Delete(p.flights, i, i+1)
-			return e
-		}
-	}
-	return nil
+	return p.lands(func(f *flight) bool {
+		e := f.e
+		return f.to == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) &&
+			(mark.IsMail(e) || m.Due == 0 || e.Due == m.Due)
+	})
 }
 
 // took has the actor deal with a signal. One that is to lead to a turn that is in no record is left for the system when
