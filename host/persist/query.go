@@ -44,8 +44,11 @@ func (j *Journal) PageByID(ctx context.Context, id string, q Query, bytes int) (
 	}
 	if n := len(p.Events); n > 0 {
 		p.Next = p.Events[n-1].Number + 1
+		return p, nil
 	}
-	return p, nil
+	m, err := j.index.meta(id)
+	p.Next = max(p.Next, m.deleted+1) // so nobody waits for what will not come
+	return p, err
 }
 
 // PageByTag is the beginning of what [Journal.ByTag] yields, as [Journal.PageByID].

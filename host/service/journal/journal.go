@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/persist"
@@ -35,8 +36,10 @@ const (
 	DefaultBytes = 48 << 10  // of a page: it fits the inbox of a guest
 	MaxBytes     = 256 << 10 // of a page
 	MaxWait      = 20 * time.Second
-	mostLooked   = 16 // chunks of IDs that one request looks through
 )
+
+// mostLooked is how many chunks of IDs one request looks through.
+var mostLooked = 16
 
 // Service is the service of events that are kept.
 var Service = service.Define(service.Definition[Settings, Grant]{
@@ -63,7 +66,9 @@ var Service = service.Define(service.Definition[Settings, Grant]{
 		}
 		return nil
 	},
-	Open: func(env *service.Env, _ *Settings) (service.Provider[Grant], error) { return &provider{env}, nil },
+	Open: func(env *service.Env, _ *Settings) (service.Provider[Grant], error) {
+		return &provider{env, newPlaces(env.Rand)}, nil
+	},
 })
 
 // checkTag says what is wrong with a tag, or with a pattern of tags.
@@ -80,7 +85,10 @@ func checkTag(p string) error {
 }
 
 // provider answers requests. The journal is that of the system, see [persist.Attach].
-type provider struct{ env *service.Env }
+type provider struct {
+	env    *service.Env
+	places places
+}
 
 // Close implements [service.Provider].
 func (*provider) Close(context.Context) error { return nil }
@@ -156,7 +164,7 @@ func (a *readArgs) check(g *Grant) error {
 }
 
 func mayRead(g *Grant, id string) error {
-	if id == "" || id[0] != '/' || len(id) > abi.MaxPath {
+	if id == "" || id[0] != '/' || len(id) > abi.MaxPath || strings.ContainsFunc(id, unicode.IsControl) {
 		return service.Errorf(service.BadRequest, "%.60q is no path, such as /user/account/ada", id)
 	}
 	if !glob.MatchAnyPath(glob.CompilePaths(g.IDs), strings.Split(id[1:], "/")) {
@@ -202,8 +210,11 @@ func (p *provider) read(ctx context.Context, j *persist.Journal, r *service.Requ
 		case len(found.Events) > 0 || over || !found.More && a.Wait == 0:
 			return answer(&found, a.Tag != "", limit), nil
 		}
-		if q.From = found.Next; found.More {
-			continue // what was looked at is deleted
+		if q.From = found.Next; found.More { // what was looked at is deleted
+			if err := context.Cause(ctx); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if _, which := service.Receive(p.env, changed, patience.Done()); which == 1 {
 			if err := context.Cause(ctx); err != nil {
@@ -269,15 +280,16 @@ func (p *provider) ids(ctx context.Context, j *persist.Journal, r *service.Reque
 	if a.Limit == 0 {
 		a.Limit = MaxEvents
 	}
-	if len(a.After) > abi.MaxPath {
-		return nil, service.Errorf(service.BadRequest, "after is no path")
+	after, ok := p.places.read(a.After)
+	if !ok {
+		return nil, service.Errorf(service.BadRequest, "after is no path, and no next of a page of this run")
 	}
 	patterns := glob.CompilePaths(r.Grant.IDs)
 	if len(patterns) == 0 {
 		return nil, service.Deny("ids", "the list of IDs is not granted")
 	}
-	out := idsAnswer{IDs: []string{}, Next: a.After}
-	bytes := 0
+	out := idsAnswer{IDs: []string{}, Next: after}
+	bytes, granted := 0, true
 	for range mostLooked {
 		list, more, err := j.IDsAfter(ctx, out.Next)
 		if err != nil {
@@ -287,7 +299,8 @@ func (p *provider) ids(ctx context.Context, j *persist.Journal, r *service.Reque
 			if len(out.IDs) == a.Limit || bytes > DefaultBytes {
 				return out, nil
 			}
-			if out.Next = id; glob.MatchAnyPath(patterns, strings.Split(strings.TrimPrefix(id, "/"), "/")) {
+			out.Next = id
+			if granted = glob.MatchAnyPath(patterns, strings.Split(strings.TrimPrefix(id, "/"), "/")); granted {
 				out.IDs, bytes = append(out.IDs, id), bytes+len(id)+3
 			}
 		}
@@ -295,6 +308,9 @@ func (p *provider) ids(ctx context.Context, j *persist.Journal, r *service.Reque
 			out.Next = ""
 			return out, nil
 		}
+	}
+	if !granted {
+		out.Next = p.places.hide(out.Next)
 	}
 	return out, nil
 }

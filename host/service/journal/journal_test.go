@@ -173,6 +173,9 @@ func TestPages(t *testing.T) {
 		t.Error(got)
 	}
 	w.put("ada", "delete")
+	if p, got := w.read(all, map[string]any{"id": "/user/ada", "to": 5, "wait": int64(time.Second)}); got != "" || p.Next != 6 {
+		t.Error("all up to the end is deleted:", got, p.Next)
+	}
 	if p, got := w.read(all, map[string]any{"tag": "in"}); got != "/user/bob#6 last" || p.Events[0].Offset+1 != p.Next {
 		t.Error(got, p.Next)
 	}
@@ -259,7 +262,10 @@ func TestRefusals(t *testing.T) {
 		{one, "read", args("id", "/user/ada", "wait", int64(time.Minute)), "bad_request: wait is 1m0s, which is not between 0 and 20s"},
 		{one, "read", args("tag", "in-x", "to", 3), "bad_request: to is for an id: a tag has no last number"},
 		{one, "ids", args("limit", -1), "bad_request: limit is -1, which is not between 1 and 256"},
-		{one, "ids", args("after", strings.Repeat("x", 5000)), "bad_request: after is no path"},
+		{one, "ids", args("after", strings.Repeat("x", 5000)), "bad_request: after is no path, and no next of a page of this run"},
+		{one, "ids", args("after", "~"), "bad_request: after is no path, and no next of a page of this run"},
+		{one, "ids", args("after", "~"+strings.Repeat("A", 60)), "bad_request: after is no path, and no next of a page of this run"},
+		{one, "read", args("id", "/user/ada\x00\x00\x00\x00"), `bad_request: "/user/ada\x00\x00\x00\x00" is no path, such as /user/account/ada`},
 		{one, "write", nil, `bad_request: there is no operation "write"`},
 		{none, "read", args("id", "/user/ada"), "the actor has not been granted"},
 	} {
@@ -270,6 +276,47 @@ func TestRefusals(t *testing.T) {
 		case err != nil && err.Error() != c.want && c.who != none:
 			t.Errorf("%s %v: %q, want %q", c.op, c.args, err, c.want)
 		}
+	}
+}
+
+// A page of IDs shows no path that is not granted, not even where it ends. Whoever goes on from there finds all that are.
+func TestPagesOfOtherIDs(t *testing.T) {
+	defer journal.SetLooked(1)()
+	w := start(t)
+	for i := range 300 {
+		name := fmt.Sprintf("b%03d", i)
+		d := persist.Definition{Schema: new(persist.Schema).Type("note.put", 1)}
+		if _, err := w.System.Spawn(name, w.notes.Props(d, func(l *persist.Log) persist.Actor { return &note{l} }, 0)); err != nil {
+			t.Fatal(err)
+		}
+		w.put(name, "in x")
+	}
+	w.put("ada", "in x")
+	w.put("bob", "in x")
+	one := w.Asker("one", grant(journal.Grant{IDs: []string{"/user/ada", "/user/bob"}}, service.Bounds{}))
+	var found []string
+	after := ""
+	for pages := 1; ; pages++ {
+		var p struct {
+			IDs  []string `cbor:"ids"`
+			Next string   `cbor:"next"`
+		}
+		if err := w.Request(one, "ids", map[string]any{"after": after}, &p); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, p.IDs...)
+		if after = p.Next; after == "" {
+			if pages < 2 {
+				t.Error("all was on one page")
+			}
+			break
+		}
+		if strings.Contains(after, "user") {
+			t.Errorf("it shows %q", after)
+		}
+	}
+	if got := strings.Join(found, " "); got != "/user/ada /user/bob" {
+		t.Error(got)
 	}
 }
 
