@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -102,6 +103,26 @@ func TestByHand(t *testing.T) {
 	}})
 	if a := of(w, r, "/g"); a.Did != upgrade.Upgraded || count(w, g) != 203 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// A trial of an actor whose turn has failed goes on until that is undone: the actor is held.
+func TestATrialThatHasFailed(t *testing.T) {
+	image := byHand(t, "tally1")
+	for _, fails := range []bool{false, true} {
+		told := 0
+		trial := swap.NewTrial(image, &sandbox.Snapshot{}, &sandbox.Snapshot{}, 1000, func(*abi.Failure) { told++ })
+		if fails && (!trial.Fail(&abi.Failure{}) || told != 1) {
+			t.Error("its failure is not undone")
+		}
+		trial.EndIfWell("late")
+		if _, _, _, over := trial.Kept(); (over == "") != fails {
+			t.Errorf("it is over: %q", over)
+		}
+		trial.End("later")
+		if _, _, _, over := trial.Kept(); over == "" || trial.Fail(&abi.Failure{}) {
+			t.Error("it is not over")
+		}
 	}
 }
 

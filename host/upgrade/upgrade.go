@@ -281,9 +281,12 @@ func (u *run) settle() {
 	}
 	u.undoCrashed() // those that have crashed before their trial was over
 	for _, t := range trials {
-		t.End("the probation is over") // of actors that are in a long turn
+		t.EndIfWell("the probation is over") // of actors that are in a long turn
 	}
-	u.undoCrashed()
+	u.undoCrashed() // and those that have crashed since
+	for _, t := range trials {
+		t.End("the probation is over")
+	}
 }
 
 // visit bounds the waits for turns that are under way. An actor whose turn takes longer keeps the code that it has; for who insists it is

@@ -22,6 +22,7 @@ type Trial struct {
 	entries []Entry
 	bytes   int
 	over    string
+	fails   bool // failed was told
 }
 
 // Entry is what turns that were run together have taken in, and what they have asked for.
@@ -36,7 +37,7 @@ type Entry struct {
 const overhead = 160
 
 // NewTrial makes a trial that keeps at most most bytes. failed is called, within the actor's run, for a turn that has failed; the
-// actor is held then, and the failure has not happened. It must not block.
+// actor is held then, and the failure has not happened. It must not block, and not call the trial.
 func NewTrial(old *sandbox.Image, state, now *sandbox.Snapshot, most int, failed func(*abi.Failure)) *Trial {
 	sandbox.Use(old) // an actor that is held runs it; until the trial ends
 	return &Trial{Old: old, State: state, New: now, most: most, failed: failed}
@@ -64,12 +65,22 @@ func (t *Trial) Add(e Entry) {
 // Fail reports whether a failed turn is undone, because there is a way back.
 func (t *Trial) Fail(f *abi.Failure) bool {
 	t.mu.Lock()
-	over := t.over != ""
-	t.mu.Unlock()
-	if !over {
-		t.failed(f)
+	defer t.mu.Unlock()
+	if t.over != "" {
+		return false
 	}
-	return !over
+	t.fails = true
+	t.failed(f)
+	return true
+}
+
+// EndIfWell is End, unless a turn has failed: then the actor is held, and waits to go back.
+func (t *Trial) EndIfWell(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.fails {
+		t.end(why)
+	}
 }
 
 // End says why there is no way back any more. The first reason counts.
