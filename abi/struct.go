@@ -33,11 +33,11 @@ const (
 type Reading int
 
 const (
-	ReadNot  Reading = iota // it was not tried: not here, after an error, or the input is not small
-	ReadElse                // something else comes: other keys or another order, texts that are not ASCII, or an error
-	ReadAll
-	readChunk // there must be more room for copies
-	readTexts // and for lists: the low byte; the others are how many
+	ReadNot   Reading = iota // it was not tried: not here, after an error, or the input is not small
+	_                        // something else comes: other keys or another order, texts that are not ASCII, or an error
+	ReadAll                  // all of it
+	readChunk                // there must be more room for copies
+	readTexts                // and for lists: the low byte; the others are how many
 )
 
 // ReadStructAgain makes the room that ReadStruct has asked for, and lets it read again.
