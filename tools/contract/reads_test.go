@@ -39,6 +39,8 @@ var openers = map[string]string{
 	"internal/sandbox/":                "/proc and /sys",
 	"internal/slots/":                  "/proc",
 	"host/metrics/process_unix.go":     "/proc",
+	"host/cluster/natscluster/":        "files of a node's own folder that it makes, and the folder, to have them on the disk",
+	"host/recorder/recorder.go":        "a file that the user names at the command line, for writing: a new one",
 	"host/durable/store.go":            "its own folder, and the secret in it, for its owner alone",
 	"host/durable/archive.go":          "a store's own folder, and one that it makes",
 	"internal/guesttest/":              "what it has compiled, in a folder of its own",
