@@ -131,9 +131,6 @@ func (r *region) Handle(ctx *host.Context, _ int) *abi.Failure {
 		if !ok {
 			return nil
 		}
-		if r.st.dirty.Load() {
-			r.look(ctx)
-		}
 		switch {
 		case m.Kind == abi.KindMessage:
 			r.mail(ctx, m)
@@ -153,6 +150,9 @@ func (r *region) Handle(ctx *host.Context, _ int) *abi.Failure {
 			if m.Kind == abi.KindTerminated {
 				r.keyEnded(ctx)
 			}
+		}
+		if r.st.dirty.Load() { // behind the message: what has waited for a shard that begins then is before the next one
+			r.look(ctx)
 		}
 		r.arm(ctx)
 	}
