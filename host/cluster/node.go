@@ -124,6 +124,8 @@ type Node struct {
 	later    []func() // calls to the outside, without the lock
 	running  bool
 
+	flood flood
+
 	listening map[int]func() // to changes of the members, by when they came
 	listeners int            // that have ever come
 }
@@ -300,7 +302,7 @@ func (*creditError) ManifestKey() string { return "cluster.credit" }
 
 // renew gives up what waits for the other node, and begins anew: to both, the other was lost for a moment.
 func (p *pair) renew(why string) {
-	p.node.event(Event{Kind: EventBroken, Node: p.peer.Number, Count: uint64(len(p.out)), Text: why})
+	p.node.broken(p.peer.Number, uint64(len(p.out)), why)
 	p.session++
 	p.out, p.bytes, p.base, p.sent, p.under = nil, 0, 1, 0, 0
 	p.deliver(p.lost())
@@ -310,10 +312,6 @@ func (n *Node) event(e Event) {
 	if n.cfg.Events != nil {
 		n.later = append(n.later, func() { n.cfg.Events(e) })
 	}
-}
-
-func (n *Node) refuse(of uint16, why string) {
-	n.event(Event{Kind: EventRefused, Node: of, Count: 1, Text: why})
 }
 
 // receive takes a packet of another node.

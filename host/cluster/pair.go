@@ -214,7 +214,7 @@ func (p *pair) receive(k *packet) {
 	}
 	if k.session > p.inSession {
 		if p.inSession != 0 {
-			n.event(Event{Kind: EventBroken, Node: p.peer.Number, Text: "it has begun anew: what was under way is lost"})
+			n.broken(p.peer.Number, 0, "it has begun anew: what was under way is lost")
 			p.deliver(p.lost())
 		}
 		p.inSession, p.expect, p.partial = k.session, 1, nil
@@ -222,7 +222,7 @@ func (p *pair) receive(k *packet) {
 	for i := range k.units {
 		number := k.first + uint64(i)
 		if number > p.expect {
-			n.event(Event{Kind: EventGap, Node: p.peer.Number, Count: number - p.expect, Text: "packets were lost; they are asked for again"})
+			n.gap(p.peer.Number, number-p.expect)
 			break
 		}
 		if number < p.expect {
