@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/cluster/natscluster"
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -214,6 +215,11 @@ func (x *membership) attach(sys *host.System) {
 	}
 }
 
+// sharing opens what the nodes share for a service.
+func (x *membership) sharing(ctx context.Context, name string) (service.Shared, error) {
+	return x.place.Shared(ctx, name)
+}
+
 // leaveTime bounds the wait for the directory at the end of a run.
 const leaveTime = 3 * time.Second
 
@@ -300,6 +306,7 @@ func (l *live) system(cfg host.Config) host.Config {
 		x.mu.Unlock()
 		if n != nil {
 			l.bundle.Join(n)
+			l.bundle.Share(x.sharing)
 		}
 	}
 	return l.membership.configure(systemOf(l.c, l.telemetry)(cfg))

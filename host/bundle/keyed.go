@@ -127,6 +127,9 @@ func (c *checker) clustered(root view, actors view, top bool) {
 	for i := 0; i+1 < len(root.n.Content); i += 2 {
 		cluster = cluster || root.n.Content[i].Value == "cluster"
 	}
+	if x := valueAt(valueAt(valueAt(root.n, "services"), "kv"), "scope"); top && !cluster && x != nil && x.Value == string(ScopeCluster) {
+		c.at(x, "services.kv.scope: cluster needs the key cluster, which says what this bundle joins")
+	}
 	actors.pairs(func(k *yaml.Node, v view) {
 		at, what := v.object("keyed").get("scope"), "keyed.scope: cluster"
 		if !at.given() || at.n.Value != string(ScopeCluster) {
@@ -187,10 +190,6 @@ func (b *Bundle) keeper(a *Actor) host.Props {
 func keyedText(v view) string {
 	return canonical(v.get("keyed").n) + canonical(v.get("singleton").n)
 }
-
-// Join says which node of a cluster the bundle's systems are on that are started from now on; nil: they are alone, and all actors
-// are there. The system must have the node's number, see host.Config.WithNode.
-func (b *Bundle) Join(node shard.Node) { b.node = node }
 
 // joined reports actors that would be on each node of a cluster instead of on one.
 func (b *Bundle) joined(sys *host.System) error {

@@ -114,6 +114,7 @@ type Bundle struct {
 	services services
 	system   *host.System // that was started last
 	node     shard.Node   // of the cluster; nil: there is none
+	sharing  service.Sharing
 	store    *durable.Store
 	opened   atomic.Pointer[durable.Store] // store, for any goroutine
 	journal  *persist.Journal              // nil: no actor keeps events

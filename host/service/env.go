@@ -30,6 +30,8 @@ type Env struct {
 	// ErrNoState; nil: always ErrNoState.
 	StateDir func() (string, error)
 	Getenv   func(string) (string, bool) // nil: os.LookupEnv
+	// Shared opens what the nodes of a cluster share; nil: the system is in none.
+	Shared Sharing
 }
 
 // Go runs f in a goroutine of its own: the only way to one for code of services. A simulation, such as a scenario of a

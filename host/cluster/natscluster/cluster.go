@@ -53,6 +53,7 @@ type Cluster struct {
 	traffic *nats.Conn
 	enrol   *nats.Conn // nil: it takes no tokens, or by nodes
 	dir     *store
+	shared  shared
 	links   *links
 	event   func(cluster.Event)
 
@@ -99,7 +100,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 		return err
 	}
 	c.dir = c.newStore()
-	if err := c.makeStream(ctx); err != nil {
+	if err := c.makeStream(ctx, c.dir); err != nil {
 		return err
 	}
 	if err := c.checkDescription(ctx); err != nil {
@@ -111,7 +112,8 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 
 func (c *Cluster) newStore() *store {
 	return &store{
-		nc: c.nodes, stream: c.id.stream(), prefix: c.id.subjectEntries(), told: c.id.subjectTold(), trouble: c.trouble, why: c.why, over: make(chan struct{}),
+		nc: c.nodes, what: "the directory", stream: c.id.stream(), prefix: c.id.subjectEntries(), told: c.id.subjectTold(), keys: maxKey, size: maxDirectory,
+		trouble: c.trouble, why: c.why, over: make(chan struct{}),
 	}
 }
 
@@ -205,13 +207,13 @@ func (c *Cluster) Silent() error {
 	return c.silent
 }
 
-// makeStream makes the stream of the directory, or finds it.
-func (c *Cluster) makeStream(ctx context.Context) error {
+// makeStream makes the stream of a store, or finds it.
+func (c *Cluster) makeStream(ctx context.Context, of *store) error {
 	js, err := jetstream.New(c.nodes)
 	if err != nil {
 		return err
 	}
-	cfg := c.dir.streamConfig(max(1, len(c.id.Keepers)))
+	cfg := of.streamConfig(max(1, len(c.id.Keepers)))
 	told := false
 	for {
 		once, cancel := context.WithTimeout(ctx, putTime)
@@ -229,7 +231,7 @@ func (c *Cluster) makeStream(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("natscluster: the directory does not answer (%w): %s", ctx.Err(), c.waitsFor(err))
+			return fmt.Errorf("natscluster: %s does not answer (%w): %s", of.what, ctx.Err(), c.waitsFor(err))
 		}
 		if !told {
 			told = true
@@ -278,13 +280,13 @@ func (c *Cluster) own() []byte {
 func (c *Cluster) checkDescription(ctx context.Context) error {
 	own := c.own()
 	for {
-		_, err := c.dir.put(keyDescription, own, 0)
+		_, err := c.dir.put(keyDescription, own, 0, 0)
 		if err == nil {
 			return nil
 		}
 		if errors.Is(err, cluster.ErrConflict) {
 			var there []byte
-			if there, err = c.dir.get(ctx, keyDescription); err == nil {
+			if there, _, err = c.dir.get(ctx, keyDescription); err == nil {
 				return checkOther(there, own)
 			}
 		}
@@ -335,6 +337,7 @@ func (c *Cluster) Close() {
 	if c.links != nil {
 		c.links.close()
 	}
+	c.shared.close()
 	if c.dir != nil {
 		c.dir.close()
 	}

@@ -193,7 +193,7 @@ func TestAMemberHasOnlyTheDirectory(t *testing.T) {
 	if _, err := js.CreateStream(within(t, time.Second), jetstream.StreamConfig{Name: "X", Subjects: []string{"x"}}); err == nil {
 		t.Error("there is another stream")
 	}
-	if _, err := all[1].dir.put("x", nil, 0); err != nil {
+	if _, err := all[1].dir.put("x", nil, 0, 0); err != nil {
 		t.Errorf("after that: %v", err)
 	}
 }

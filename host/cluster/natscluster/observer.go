@@ -116,7 +116,7 @@ func (o *Observer) Evict(ctx context.Context, node string) (cluster.Member, erro
 		}
 		last = all[i]
 		e := last.Evicted()
-		_, err = o.c.dir.put(e.Key, e.Value, e.Revision)
+		_, err = o.c.dir.put(e.Key, e.Value, e.Revision, 0)
 		switch {
 		case err == nil:
 			return last, nil

@@ -114,16 +114,21 @@ func (e *embedded) options(account string) []nats.Option {
 	return []nats.Option{nats.InProcessServer(e.server), nats.UserInfo(account, e.secret)}
 }
 
-// onlyDirectory lets a node of another process use the directory. It can make the stream, but neither delete nor empty it, and
-// make no other.
+// onlyDirectory lets a node of another process use the directory, and what services share. It can make these streams, but neither
+// delete nor empty them, and make no other.
 func (d *Description) onlyDirectory() *server.Permissions {
-	allow := []string{d.subjectEntries() + ">"}
+	streams, allow, told := []string{d.stream()}, []string{d.subjectEntries() + ">"}, []string{"_INBOX.>", d.subjectTold() + ">"}
+	for _, service := range sharing {
+		streams, allow, told = append(streams, d.streamShared(service)), append(allow, d.subjectShared(service)+">"), append(told, d.subjectSharedTold(service)+">")
+	}
 	for _, request := range []string{"STREAM.CREATE", "STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
-		allow = append(allow, "$JS.API."+request+"."+d.stream())
+		for _, stream := range streams {
+			allow = append(allow, "$JS.API."+request+"."+stream)
+		}
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: allow},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", d.subjectTold() + ">"}},
+		Subscribe: &server.SubjectPermission{Allow: told},
 	}
 }
 

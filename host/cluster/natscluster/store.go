@@ -30,6 +30,10 @@ const (
 	maxValue  = 512 << 10
 )
 
+// underWay is the code of an error for which the client's library has no name: another change of the key, which is under way between
+// the servers, was before this one.
+const underWay jetstream.ErrorCode = 10164
+
 var (
 	errBusy  = errors.New("natscluster: too many changes of the directory are under way")
 	errShut  = errors.New("natscluster: the node has left the cluster")
@@ -38,9 +42,13 @@ var (
 
 type store struct {
 	nc     *nats.Conn
+	what   string // that does not answer
 	stream string
 	prefix string // of the subjects of keys, with '.'
 	told   string // of those on which changes are told
+	keys   int    // bytes of a key, at most
+	size   int64  // bytes of all, at most
+	ends   bool   // values may be forgotten after a time
 
 	// trouble is called with what the last change came to: nil if the store has answered.
 	trouble func(error)
@@ -57,13 +65,13 @@ type store struct {
 func (s *store) streamConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: s.stream, Subjects: []string{s.prefix + ">"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1, MaxMsgSize: maxValue + 1024,
-		MaxBytes: 1 << 30, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, Replicas: replicas, AllowDirect: true, DenyDelete: true,
+		MaxBytes: s.size, AllowMsgTTL: s.ends, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, Replicas: replicas, AllowDirect: true, DenyDelete: true,
 		RePublish: &jetstream.RePublish{Source: s.prefix + ">", Destination: s.told + ">"},
 	}
 }
 
-func validKey(key string) bool {
-	if key == "" || len(key) > maxKey || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") {
+func (s *store) validKey(key string) bool {
+	if key == "" || len(key) > s.keys || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") {
 		return false
 	}
 	for i := range len(key) {
@@ -98,8 +106,13 @@ func (s *store) close() {
 
 // Put implements cluster.Directory.
 func (s *store) Put(key string, value []byte, revision uint64, done func(uint64, error)) {
+	s.putFor(key, value, revision, 0, done)
+}
+
+// putFor is Put of a value that is forgotten after so many seconds; 0: never.
+func (s *store) putFor(key string, value []byte, revision uint64, stay int64, done func(uint64, error)) {
 	switch {
-	case !validKey(key) || len(value) > maxValue:
+	case !s.validKey(key) || len(value) > maxValue:
 		go done(0, errValue)
 		return
 	case !s.begin():
@@ -114,7 +127,7 @@ func (s *store) Put(key string, value []byte, revision uint64, done func(uint64,
 	value = append([]byte(nil), value...)
 	go func() {
 		defer s.wait.Done()
-		at, err := s.put(key, value, revision)
+		at, err := s.put(key, value, revision, stay)
 		s.under.Add(-1)
 		if errors.Is(err, cluster.ErrConflict) {
 			s.trouble(nil)
@@ -125,16 +138,19 @@ func (s *store) Put(key string, value []byte, revision uint64, done func(uint64,
 	}()
 }
 
-func (s *store) put(key string, value []byte, revision uint64) (uint64, error) {
+func (s *store) put(key string, value []byte, revision uint64, stay int64) (uint64, error) {
 	m := nats.NewMsg(s.prefix + key)
 	m.Data = value
+	if stay > 0 {
+		m.Header.Set(jetstream.MsgTTLHeader, strconv.FormatInt(stay, 10))
+	}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(revision, 10))
 	m.Header.Set(jetstream.ExpectedStreamHeader, s.stream)
 	ctx, cancel := context.WithTimeout(context.Background(), putTime)
 	defer cancel()
 	r, err := s.nc.RequestMsgWithContext(ctx, m)
 	if err != nil {
-		return 0, fmt.Errorf("natscluster: the directory does not answer: %w", s.why(err))
+		return 0, fmt.Errorf("natscluster: %s does not answer: %w", s.what, s.why(err))
 	}
 	var ack struct {
 		Seq    uint64              `json:"seq"`
@@ -143,11 +159,11 @@ func (s *store) put(key string, value []byte, revision uint64) (uint64, error) {
 	}
 	switch err := json.Unmarshal(r.Data, &ack); {
 	case err != nil:
-		return 0, fmt.Errorf("natscluster: the directory: %w", err)
-	case ack.Error != nil && ack.Error.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		return 0, fmt.Errorf("natscluster: %s: %w", s.what, err)
+	case ack.Error != nil && (ack.Error.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || ack.Error.ErrorCode == underWay):
 		return 0, cluster.ErrConflict
 	case ack.Error != nil:
-		return 0, fmt.Errorf("natscluster: the directory: %w", ack.Error)
+		return 0, fmt.Errorf("natscluster: %s: %w", s.what, ack.Error)
 	case ack.Stream != s.stream || ack.Seq == 0:
 		return 0, errors.New("natscluster: the directory's answer is none")
 	}
@@ -156,10 +172,15 @@ func (s *store) put(key string, value []byte, revision uint64) (uint64, error) {
 
 // Watch implements cluster.Directory.
 func (s *store) Watch(each func(cluster.Entry)) (stop func()) {
+	return s.follow(each, func() {})
+}
+
+// follow is Watch, and calls ready after all that there was.
+func (s *store) follow(each func(cluster.Entry), ready func()) (stop func()) {
 	if !s.begin() {
 		return func() {}
 	}
-	w := &watch{store: s, each: each, over: make(chan struct{}), news: make(chan *nats.Msg, 1024)}
+	w := &watch{store: s, each: each, ready: ready, over: make(chan struct{}), news: make(chan *nats.Msg, 1024)}
 	go w.run()
 	return sync.OnceFunc(func() { close(w.over) })
 }
@@ -167,10 +188,11 @@ func (s *store) Watch(each func(cluster.Entry)) (stop func()) {
 // watch is one of a store.
 type watch struct {
 	*store
-	each func(cluster.Entry)
-	over chan struct{}
-	news chan *nats.Msg
-	seen uint64 // all up to this sequence was told
+	each  func(cluster.Entry)
+	ready func() // nil: it was called
+	over  chan struct{}
+	news  chan *nats.Msg
+	seen  uint64 // all up to this sequence was told
 }
 
 func (w *watch) run() {
@@ -185,6 +207,10 @@ func (w *watch) run() {
 	for {
 		if behind {
 			behind = !w.read()
+		}
+		if !behind && w.ready != nil {
+			w.ready()
+			w.ready = nil
 		}
 		var again <-chan time.Time
 		if behind {
@@ -219,7 +245,7 @@ func (w *watch) entry(m *nats.Msg, sequence, prefix string) (cluster.Entry, bool
 		subject = w.prefix + strings.TrimPrefix(m.Subject, prefix)
 	}
 	key, ok := strings.CutPrefix(subject, w.prefix)
-	if err != nil || at == 0 || !ok || !validKey(key) || len(m.Data) > maxValue {
+	if err != nil || at == 0 || !ok || !w.validKey(key) || len(m.Data) > maxValue {
 		return cluster.Entry{}, false
 	}
 	return cluster.Entry{Key: key, Value: m.Data, Revision: at}, true
@@ -267,29 +293,30 @@ func (w *watch) read() bool {
 	}
 }
 
-// get is the value of a key, from the stream's leader; nil if there is none.
-func (s *store) get(ctx context.Context, key string) ([]byte, error) {
+// get is the value of a key, and the revision of its last change, from the stream's leader; nil and 0 if there is none.
+func (s *store) get(ctx context.Context, key string) ([]byte, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	r, err := s.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.stream, fmt.Appendf(nil, `{"last_by_subj":%q}`, s.prefix+key))
 	if err != nil {
-		return nil, err
+		return nil, 0, s.why(err)
 	}
 	var got struct {
 		Message *struct {
 			Data []byte `json:"data"`
+			Seq  uint64 `json:"seq"`
 		} `json:"message"`
 		Error *jetstream.APIError `json:"error"`
 	}
 	switch err := json.Unmarshal(r.Data, &got); {
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
-		return nil, nil
+		return nil, 0, nil
 	case got.Error != nil:
-		return nil, got.Error
+		return nil, 0, got.Error
 	case got.Message == nil:
-		return nil, errors.New("natscluster: the directory's answer is none")
+		return nil, 0, errors.New("natscluster: the directory's answer is none")
 	}
-	return got.Message.Data, nil
+	return got.Message.Data, got.Message.Seq, nil
 }

@@ -271,9 +271,9 @@ func TestWatchers(t *testing.T) {
 	seen("put:a/1=x delete:a/1= put:a/2=y expire:a/2= put:a/3=z")
 	p := w.Running.Provider().(*provider)
 	open := func() int {
-		p.store.hub.mu.Lock()
-		defer p.store.hub.mu.Unlock()
-		return len(p.store.hub.watches)
+		p.store.told().mu.Lock()
+		defer p.store.told().mu.Unlock()
+		return len(p.store.told().watches)
 	}
 	eventually(t, func() bool { return open() == 1 })
 	// More than is held back for it.
@@ -281,9 +281,9 @@ func TestWatchers(t *testing.T) {
 		t.Fatal(err)
 	}
 	missed := func() bool {
-		p.store.hub.mu.Lock()
-		defer p.store.hub.mu.Unlock()
-		w := p.store.hub.watches[0]
+		p.store.told().mu.Lock()
+		defer p.store.told().mu.Unlock()
+		w := p.store.told().watches[0]
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.missed

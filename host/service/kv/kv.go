@@ -18,6 +18,7 @@ import (
 // Settings are the settings of a bundle's store.
 type Settings struct {
 	Store      string `manifest:"store" doc:"where it is kept: disk (in the state folder), memory, or auto (disk if the run keeps state, else memory); default auto" enum:"auto,disk,memory"`
+	Scope      string `manifest:"scope" doc:"node: each node has its own store; cluster: all nodes of the cluster have the same, on the disks of those that keep the directory; default node" enum:"node,cluster"`
 	Durability string `manifest:"durability" doc:"what a write has survived when it is answered, unless a grant or the request says otherwise: disk (a failure of power), os (the end of the process), memory (nothing; it is on its way within a second); default disk" enum:"disk,os,memory"`
 }
 
@@ -46,6 +47,9 @@ const (
 	DefaultKeys  = 100_000
 )
 
+// scopeCluster is the scope of a store that all nodes have.
+const scopeCluster = "cluster"
+
 // Service is kv.
 var Service = service.Define(service.Definition[Settings, Grant]{
 	Name:          "kv",
@@ -57,6 +61,9 @@ var Service = service.Define(service.Definition[Settings, Grant]{
 })
 
 func checkSettings(s *Settings) error {
+	if s.Scope == scopeCluster && (s.Store != "" || s.Durability != "") {
+		return service.At("scope", errors.New("with scope: cluster the store is on the disks of a majority of those that keep the directory: leave out store and durability"))
+	}
 	if _, ok := parseDurability(s.Durability, Disk); !ok {
 		return service.At("durability", fmt.Errorf("%q is not one of disk, os, memory", s.Durability))
 	}
@@ -128,6 +135,11 @@ func (s *Space) quota() Quota {
 func open(env *service.Env, set *Settings) (service.Provider[Grant], error) {
 	p := newProvider(env)
 	p.durability, _ = parseDurability(set.Durability, Disk)
+	if set.Scope == scopeCluster && env.Shared != nil {
+		var err error
+		p.store, err = openShared(env)
+		return p, err
+	}
 	dir, err := env.StateDir()
 	switch {
 	case set.Store == "memory" || set.Store != "disk" && errors.Is(err, service.ErrNoState):

@@ -17,7 +17,7 @@ import (
 
 // Store is the store of a bundle for its operator: without grants and quotas, otherwise as actors
 // see it. It is safe for concurrent use.
-type Store struct{ s *store }
+type Store struct{ s keeping }
 
 var _ operate.Keys = (*Store)(nil)
 
@@ -75,7 +75,7 @@ func (s *Store) List(q operate.Query) (operate.KeyPage, error) {
 	if err != nil {
 		return operate.KeyPage{}, err
 	}
-	page, cursor, err := s.s.list(listing{ns: q.Namespace, prefix: q.Prefix, cursor: q.Cursor, limit: q.Limit, reverse: q.Reverse})
+	page, cursor, err := s.s.page(context.Background(), listing{ns: q.Namespace, prefix: q.Prefix, cursor: q.Cursor, limit: q.Limit, reverse: q.Reverse})
 	out := operate.KeyPage{Entries: make([]operate.KeyEntry, len(page)), Cursor: cursor}
 	for i := range page {
 		out.Entries[i] = page[i].operated()
@@ -96,7 +96,7 @@ func (s *Store) Get(namespace, key string) (operate.KeyEntry, error) {
 	if err != nil {
 		return operate.KeyEntry{}, err
 	}
-	e, err := s.s.get(namespace, key)
+	e, err := s.s.read(context.Background(), namespace, key)
 	if err != nil {
 		return operate.KeyEntry{}, err
 	}
@@ -166,7 +166,7 @@ func (s *Store) one(ctx context.Context, namespace string, op Op) (Result, uint6
 	if err != nil {
 		return Result{}, 0, err
 	}
-	results, version, err := s.s.change(ctx, namespace, Quota{}, []Op{op}, Disk)
+	results, version, err := s.s.changeThen(ctx, namespace, Quota{}, []Op{op}, Disk, func() {})
 	if err != nil {
 		return Result{}, 0, err
 	}

@@ -18,7 +18,7 @@ type request = service.Request[Grant]
 // provider answers requests.
 type provider struct {
 	env        *service.Env
-	store      *store
+	store      keeping
 	durability Durability
 	order      order
 	watchers   watchers
@@ -87,7 +87,7 @@ func (p *provider) read(ctx context.Context, r *request, t *ticket) (any, error)
 		if err != nil {
 			return nil, err
 		}
-		e, err := p.store.get(s.Namespace, a.Key)
+		e, err := p.store.read(ctx, s.Namespace, a.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (p *provider) list(ctx context.Context, r *request, t *ticket, a *listArgs)
 	if err != nil {
 		return nil, err
 	}
-	page, cursor, err := p.store.list(listing{s.Namespace, a.Prefix, a.Cursor, a.Limit, a.Values, a.Reverse})
+	page, cursor, err := p.store.page(ctx, listing{s.Namespace, a.Prefix, a.Cursor, a.Limit, a.Values, a.Reverse})
 	if err != nil {
 		return nil, err
 	}

@@ -64,12 +64,21 @@ const defaultPage = 100
 // list is a page of the entries whose keys begin with a prefix, in the order of their
 // bytes. cursor is nil after the last page.
 func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
+	page, cursor, failed, err := l.of(s.engine(), s.now())
+	if failed {
+		err = s.cannotRead(err)
+	}
+	return page, cursor, err
+}
+
+// of lists what an engine has. failed says that the error is the engine's.
+func (l listing) of(eng engine, now int64) (page []Entry, cursor []byte, broken bool, err error) {
 	prefix := entryKey(l.ns, l.prefix)
 	from, to := prefix, end(prefix)
 	if l.cursor != nil {
 		last, err := decodeCursor(l.cursor, l.prefix)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		if at := entryKey(l.ns, last); l.reverse {
 			to = at
@@ -82,11 +91,10 @@ func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
 		limit = defaultPage
 	}
 	skip := len(entryKey(l.ns, ""))
-	now := s.now()
 	var failed error
 	var last string
 	bytes, visits, more := 0, 0, false
-	err = s.engine().scan(from, to, l.reverse, func(k, v []byte) bool {
+	err = eng.scan(from, to, l.reverse, func(k, v []byte) bool {
 		if visits >= pageVisits {
 			more = true
 			return false
@@ -126,12 +134,12 @@ func (s *store) list(l listing) (page []Entry, cursor []byte, err error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, nil, s.cannotRead(err)
+		return nil, nil, true, err
 	}
 	if more {
 		cursor = encodeCursor(last)
 	}
-	return page, cursor, nil
+	return page, cursor, false, nil
 }
 
 // entryBytes is about the size of a page's entry in addition to its key and value.
@@ -163,8 +171,16 @@ type Info struct {
 // namespaces are those that are not empty, in order; expired entries that were not removed yet
 // count.
 func (s *store) namespaces() (list []Info, err error) {
+	list, err = namespacesOf(s.engine())
+	if err != nil {
+		err = s.cannotRead(err)
+	}
+	return list, err
+}
+
+func namespacesOf(eng engine) (list []Info, err error) {
 	var failed error
-	err = s.engine().scan([]byte{spaceUsage}, []byte{spaceUsage + 1}, false, func(k, v []byte) bool {
+	err = eng.scan([]byte{spaceUsage}, []byte{spaceUsage + 1}, false, func(k, v []byte) bool {
 		u, err := decodeUsage(v)
 		if err != nil || len(k) < 2 || int(k[1]) != len(k)-2 {
 			failed = errRecord
@@ -177,7 +193,7 @@ func (s *store) namespaces() (list []Info, err error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, s.cannotRead(err)
+		return nil, err
 	}
 	return list, nil
 }

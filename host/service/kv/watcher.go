@@ -76,7 +76,7 @@ func (p *provider) watch(ctx context.Context, r *request, t *ticket) (any, error
 	}
 	w := &watcher{p: p, key: watchKey{r.Sender, s.Namespace, a.Prefix}, free: free}
 	var since uint64
-	if w.w, since, err = p.store.hub.watch(s.Namespace, a.Prefix, a.Values, w.poke); err != nil {
+	if w.w, since, err = p.store.told().watch(s.Namespace, a.Prefix, a.Values, w.poke); err != nil {
 		free()
 		return nil, err
 	}

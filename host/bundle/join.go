@@ -1,0 +1,54 @@
+package bundle
+
+import (
+	"context"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// Join says which node of a cluster the bundle's systems are on that are started from now on; nil: they are alone, and all actors
+// are there. The system must have the node's number, see host.Config.WithNode.
+func (b *Bundle) Join(node shard.Node) { b.node = node }
+
+// Share says how services reach what all nodes of the cluster share; nil: the services of each node have their own. It counts for
+// systems that are started from now on, and only after Join.
+func (b *Bundle) Share(f service.Sharing) { b.sharing = f }
+
+// shared is what services of the next system get: a node that must not act writes nothing.
+func (b *Bundle) shared() service.Sharing {
+	node, open := b.node, b.sharing
+	if node == nil || open == nil {
+		return nil
+	}
+	return func(ctx context.Context, name string) (service.Shared, error) {
+		at, err := open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return &fenced{at, node}, nil
+	}
+}
+
+// fenced is what is shared, for a node that may be lost: then it neither reads nor writes.
+type fenced struct {
+	service.Shared
+	node shard.Node
+}
+
+func (f *fenced) Put(key string, value []byte, revision uint64, stay int64, done func(uint64, bool, error)) {
+	if !f.node.Acting() {
+		go done(0, false, host.ErrNodeLost)
+		return
+	}
+	f.Shared.Put(key, value, revision, stay, done)
+}
+
+func (f *fenced) Get(key string, done func([]byte, uint64, error)) {
+	if !f.node.Acting() {
+		go done(nil, 0, host.ErrNodeLost)
+		return
+	}
+	f.Shared.Get(key, done)
+}

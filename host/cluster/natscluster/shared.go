@@ -1,0 +1,136 @@
+package natscluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+)
+
+// What services share is in streams of their own, each made when the first node needs it.
+
+// sharing are the services that may share something.
+var sharing = []string{"kv"}
+
+// Bounds of a store.
+const (
+	maxDirectory = 1 << 30  // bytes
+	maxSharing   = 64 << 20 // bytes of what a service shares; each node that uses it has a copy in memory
+	maxSharedKey = 1000
+)
+
+func (d *Description) streamShared(service string) string {
+	return d.stream() + "_" + strings.ToUpper(service)
+}
+func (d *Description) subjectShared(service string) string {
+	return d.subject() + ".s." + service + "."
+}
+func (d *Description) subjectSharedTold(service string) string {
+	return d.subject() + ".u." + service + "."
+}
+
+// shared are the stores of services that are open.
+type shared struct {
+	opening sync.Mutex // held while one is made
+
+	mu   sync.Mutex
+	open map[string]*store
+	over bool
+}
+
+// Shared opens what a service shares, and waits for a majority of the keepers until ctx ends. It implements service.Sharing but
+// for its result, whose methods are those of service.Shared.
+func (c *Cluster) Shared(ctx context.Context, service string) (*Shared, error) {
+	if !slices.Contains(sharing, service) {
+		return nil, fmt.Errorf("natscluster: the service %s shares nothing", service)
+	}
+	c.shared.opening.Lock()
+	defer c.shared.opening.Unlock()
+	c.shared.mu.Lock()
+	s, over := c.shared.open[service], c.shared.over
+	c.shared.mu.Unlock()
+	if over {
+		return nil, errShut
+	}
+	if s != nil {
+		return &Shared{s}, nil
+	}
+	s = &store{
+		nc: c.nodes, what: "what the service " + service + " shares", stream: c.id.streamShared(service), prefix: c.id.subjectShared(service), told: c.id.subjectSharedTold(service),
+		keys: maxSharedKey, size: maxSharing, ends: true, trouble: func(error) {}, why: c.why, over: make(chan struct{}),
+	}
+	if err := c.makeStream(ctx, s); err != nil {
+		return nil, err
+	}
+	c.shared.mu.Lock()
+	defer c.shared.mu.Unlock()
+	if c.shared.over {
+		return nil, errShut
+	}
+	if c.shared.open == nil {
+		c.shared.open = map[string]*store{}
+	}
+	c.shared.open[service] = s
+	return &Shared{s}, nil
+}
+
+func (x *shared) close() {
+	x.mu.Lock()
+	x.over = true
+	var all []*store
+	for _, name := range sharing {
+		if s := x.open[name]; s != nil {
+			all = append(all, s)
+		}
+	}
+	x.mu.Unlock()
+	for _, s := range all {
+		s.close()
+	}
+}
+
+// Shared are the values that a service of all nodes shares; see service.Shared. Its methods may be called by any goroutine.
+type Shared struct{ s *store }
+
+// Put replaces a value if it was last changed at the revision; nil removes it. It is forgotten after stay seconds, unless that is 0.
+func (x *Shared) Put(key string, value []byte, revision uint64, stay int64, done func(at uint64, ok bool, err error)) {
+	x.s.putFor(key, value, revision, stay, func(at uint64, err error) {
+		if errors.Is(err, cluster.ErrConflict) {
+			done(0, false, nil)
+			return
+		}
+		done(at, err == nil, err)
+	})
+}
+
+// Get reads what the stream's leader has.
+func (x *Shared) Get(key string, done func(value []byte, revision uint64, err error)) {
+	switch {
+	case !x.s.validKey(key):
+		go done(nil, 0, errValue)
+		return
+	case !x.s.begin():
+		go done(nil, 0, errShut)
+		return
+	case x.s.under.Add(1) > mostPuts:
+		x.s.under.Add(-1)
+		x.s.wait.Done()
+		go done(nil, 0, errBusy)
+		return
+	}
+	go func() {
+		defer x.s.wait.Done()
+		value, at, err := x.s.get(context.Background(), key)
+		x.s.under.Add(-1)
+		done(value, at, err)
+	}()
+}
+
+// Watch calls each for all that there is, then ready, and each for what changes from then on.
+func (x *Shared) Watch(each func(key string, value []byte, revision uint64), ready func()) (stop func()) {
+	return x.s.follow(func(e cluster.Entry) { each(e.Key, e.Value, e.Revision) }, ready)
+}

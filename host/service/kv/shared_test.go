@@ -1,0 +1,292 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+// common is what nodes share, in memory: a log of changes, as a stream that keeps the last value of each key.
+type common struct {
+	mu       sync.Mutex
+	last     map[string]sharedChange
+	revision uint64
+	watching []func(string, []byte, uint64)
+	lose     bool // answers: what was asked is done
+	down     bool
+}
+
+type sharedChange struct {
+	value    []byte
+	revision uint64
+	stay     int64
+}
+
+func (c *common) Put(key string, value []byte, revision uint64, stay int64, done func(uint64, bool, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.down:
+		go done(0, false, errors.New("down"))
+		return
+	case c.last[key].revision != revision:
+		go done(0, false, nil)
+		return
+	}
+	c.revision++
+	at := c.revision
+	c.last[key] = sharedChange{value, at, stay}
+	for _, f := range c.watching {
+		f(key, value, at)
+	}
+	if c.lose {
+		go done(0, false, errors.New("lost"))
+		return
+	}
+	go done(at, true, nil)
+}
+
+func (c *common) Get(key string, done func([]byte, uint64, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down {
+		go done(nil, 0, errors.New("down"))
+		return
+	}
+	x := c.last[key]
+	go done(x.value, x.revision, nil)
+}
+
+func (c *common) Watch(each func(string, []byte, uint64), ready func()) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(c.last)) {
+		each(key, c.last[key].value, c.last[key].revision)
+	}
+	ready()
+	c.watching = append(c.watching, each)
+	return func() {}
+}
+
+// forget removes what was removed or has ended, as the cluster does after a while.
+func (c *common) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, key)
+}
+
+// sharing are stores of some nodes.
+func sharing(t *testing.T, c *common, nodes int) (all []*shared, clock *host.VirtualClock) {
+	t.Helper()
+	if c.last == nil {
+		c.last = map[string]sharedChange{}
+	}
+	clock = host.NewVirtualClock(time.Unix(1e9, 0))
+	for range nodes {
+		s, err := openShared(&service.Env{Clock: clock, Log: quiet(), Shared: func(context.Context, string) (service.Shared, error) { return c, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.close() })
+		all = append(all, s)
+	}
+	return all, clock
+}
+
+func version(n uint64) *uint64 { return &n }
+
+// One node sees what another has written, and a condition decides between the two.
+func TestSharedBetweenNodes(t *testing.T) {
+	c := &common{}
+	all, clock := sharing(t, c, 2)
+	a, b := all[0], all[1]
+	ctx := t.Context()
+	one := func(s *shared, op Op) (Result, error) {
+		res, _, err := s.changeThen(ctx, "n", Quota{Keys: 4, Bytes: 1000}, []Op{op}, Disk, func() {})
+		if err != nil {
+			return Result{}, err
+		}
+		return res[0], nil
+	}
+	code := func(_ Result, err error) service.Code { return service.CodeOf(err) }
+	if _, err := a.read(ctx, "n", "k"); service.CodeOf(err) != service.NotFound {
+		t.Error(err)
+	}
+	first, err := one(a, Op{Kind: OpPut, Key: "k", Value: []byte("x"), If: version(0)})
+	if err != nil || first.Version == 0 {
+		t.Fatal(first, err)
+	}
+	if e, err := b.read(ctx, "n", "k"); err != nil || string(e.Value) != "x" || e.Version != first.Version {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if got := code(one(b, Op{Kind: OpPut, Key: "k", Value: []byte("y"), If: version(0)})); got != service.Exists {
+		t.Error(got)
+	}
+	second, err := one(b, Op{Kind: OpPut, Key: "k", Value: []byte("y"), If: &first.Version})
+	if err != nil || second.Version <= first.Version {
+		t.Fatal(second, err)
+	}
+	if got := code(one(a, Op{Kind: OpPut, Key: "k", Value: []byte("z"), If: &first.Version})); got != service.Conflict {
+		t.Error(got)
+	}
+	if got := code(one(a, Op{Kind: OpCheck, Key: "k", If: &first.Version})); got != service.Conflict {
+		t.Error(got)
+	}
+	if res, err := one(a, Op{Kind: OpDelete, Key: "k"}); err != nil || !res.Existed {
+		t.Error(res, err)
+	}
+	if res, err := one(b, Op{Kind: OpDelete, Key: "k"}); err != nil || res.Existed {
+		t.Error(res, err)
+	}
+	third, err := one(b, Op{Kind: OpPut, Key: "k", Value: []byte("again"), If: version(0)})
+	if err != nil || third.Version <= second.Version {
+		t.Error(third, err)
+	}
+	// It is forgotten that there was one: the next one is a new one.
+	_, _ = one(a, Op{Kind: OpDelete, Key: "k"})
+	c.forget(sharedKey("n", "k"))
+	if _, err := one(a, Op{Kind: OpPut, Key: "k", Value: []byte("new"), If: version(0)}); err != nil {
+		t.Error(err)
+	}
+	// Both count, at the same time.
+	var wait sync.WaitGroup
+	for _, s := range all {
+		for range 8 {
+			wait.Go(func() {
+				for range 5 {
+					if _, err := one(s, Op{Kind: OpAdd, Key: "count", Delta: 1}); err != nil && service.CodeOf(err) != service.Busy {
+						t.Error(err)
+					} else if err != nil {
+						t.Log(err)
+					}
+				}
+			})
+		}
+	}
+	wait.Wait()
+	if e, err := a.read(ctx, "n", "count"); err != nil || e.Count > 80 || e.Count < 60 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if got := code(one(a, Op{Kind: OpAdd, Key: "k", Delta: 1})); got != service.Conflict {
+		t.Error(got)
+	}
+	// What expires is gone when its time is over, and told of.
+	w, _, err := b.hub.watch("n", "", true, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one(a, Op{Kind: OpPut, Key: "short", Value: []byte("x"), TTL: 5 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if x := c.last[sharedKey("n", "short")]; x.stay < 5 || x.stay > 120 {
+		t.Errorf("the cluster keeps it for %d s", x.stay)
+	}
+	clock.Advance(6 * time.Second)
+	if _, err := a.read(ctx, "n", "short"); service.CodeOf(err) != service.NotFound {
+		t.Error(err)
+	}
+	list, gap, _ := w.take(10, 1<<20)
+	if len(list) != 2 || gap || list[0].Kind != Put || string(list[0].Entry.Value) != "x" || !list[1].Expired {
+		t.Errorf("%+v, gap %v", list, gap)
+	}
+	page, _, err := b.page(ctx, listing{ns: "n", values: true})
+	if err != nil || len(page) != 2 || page[0].Key != "count" || page[1].Key != "k" {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if u, _ := b.used("n"); u.Keys != 2 {
+		t.Errorf("%+v", u)
+	}
+	// Bounds.
+	for i := range 2 {
+		if _, err := one(a, Op{Kind: OpPut, Key: fmt.Sprint(i), Value: []byte("x")}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := code(one(b, Op{Kind: OpPut, Key: "fifth"})); got != service.Quota {
+		t.Error(got)
+	}
+	if got := code(one(b, Op{Kind: OpPut, Key: "0", Value: make([]byte, 2000)})); got != service.Quota {
+		t.Error(got)
+	}
+	if got := code(one(b, Op{Kind: OpPut, Key: strings.Repeat("k", MaxSharedKey+1)})); got != service.TooLarge {
+		t.Error(got)
+	}
+	if _, _, err := a.changeThen(ctx, "n", Quota{}, make([]Op, 2), Disk, func() {}); service.CodeOf(err) != service.BadRequest {
+		t.Error(err)
+	}
+	// A node that comes later has all of it.
+	c.forget(sharedKey("n", "short"))
+	later, _ := sharing(t, c, 1)
+	if page, _, err := later[0].page(ctx, listing{ns: "n"}); err != nil || len(page) != 4 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// An answer that is lost says that nothing is known, and the entry says what has happened.
+func TestSharedTrouble(t *testing.T) {
+	c := &common{}
+	all, _ := sharing(t, c, 1)
+	s, ctx := all[0], t.Context()
+	put := []Op{{Kind: OpPut, Key: "k", Value: []byte("x"), If: version(0)}}
+	c.lose = true
+	if _, _, err := s.changeThen(ctx, "n", Quota{}, put, Disk, func() {}); service.CodeOf(err) != service.Unavailable || !strings.Contains(err.Error(), "not known") {
+		t.Error(err)
+	}
+	c.lose = false
+	if e, err := s.read(ctx, "n", "k"); err != nil || string(e.Value) != "x" {
+		t.Error(e, err)
+	}
+	c.down = true
+	if _, err := s.read(ctx, "n", "k"); service.CodeOf(err) != service.Unavailable {
+		t.Error(err)
+	}
+	if page, _, err := s.page(ctx, listing{ns: "n"}); err != nil || len(page) != 1 {
+		t.Error("the copy is there", page, err)
+	}
+}
+
+// What a member writes that none should is no entry, and does no harm.
+func TestSharedOfOthers(t *testing.T) {
+	c := &common{}
+	all, _ := sharing(t, c, 1)
+	s := all[0]
+	for _, key := range []string{"n", "n.", ".k", "N.k", "n.k.k", "n.~zz", "n.~6b", "n.~", strings.Repeat("n", 64) + ".k"} {
+		if _, _, ok := parseSharedKey(key); ok {
+			t.Errorf("%q is a key", key)
+		}
+		s.changed(key, []byte("x"), 1)
+	}
+	s.changed("n.k", []byte{9, 9, 9}, 2)
+	s.changed("n.large", sharedValue(record{value: make([]byte, MaxValue+1)}), 3)
+	if page, _, err := s.page(t.Context(), listing{ns: "n"}); err != nil || len(page) != 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	for _, key := range []string{"k", "ä/ö 1", "a.b", "~", "\x00"} {
+		if ns, k, ok := parseSharedKey(sharedKey("n-1", key)); !ok || ns != "n-1" || k != key {
+			t.Errorf("%q: %q %q %v", key, ns, k, ok)
+		}
+	}
+}
+
+func FuzzSharedKey(f *testing.F) {
+	for _, key := range []string{"n.k", "n.~6b", "a.b.c", "~", "n.~ff~00"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if ns, key, ok := parseSharedKey(text); ok && sharedKey(ns, key) != text {
+			t.Errorf("%q: %q %q", text, ns, key)
+		}
+		if _, err := sharedRecord([]byte(text), 7); err != nil && len(text) == 0 {
+			t.Error(err)
+		}
+	})
+}
