@@ -298,7 +298,7 @@ func (d *devSession) feed(e bundle.DevEvent) {
 			return
 		}
 		defer closeInput()
-		stats, err := feed(ctx, d.flags, e.Manifest, e.System, input, d.console)
+		stats, err := feed(ctx, d.flags, e.Manifest, e.System, input, d.console, nil)
 		d.stats = d.stats.Plus(stats)
 		if err != nil && ctx.Err() == nil {
 			d.env.note("the rest of the input is not read: " + err.Error())

@@ -206,6 +206,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 		env.restore() // a second Ctrl-C kills
 	}
 	final := l.stats()
+	member.settle()
 	cause, late := l.close()
 	if late != nil && err == nil && c.Context.Err() == nil {
 		err = fmt.Errorf("the actors did not stop in time: %w", late)
@@ -297,7 +298,7 @@ func serve(c *cli.Context, flags runFlags, l *live, input io.Reader) (bundle.Fee
 	var stats bundle.FeedStats
 	var err error
 	if input != nil {
-		stats, err = feed(ctx, flags, m, sys, input, l.console)
+		stats, err = feed(ctx, flags, m, sys, input, l.console, l)
 	}
 	if err == nil && (input == nil || m.Main != "") {
 		<-ctx.Done()
@@ -312,11 +313,14 @@ func serve(c *cli.Context, flags runFlags, l *live, input io.Reader) (bundle.Fee
 	return stats, err
 }
 
-// feed sends the input to the actors, and prints the answers.
-func feed(ctx context.Context, flags runFlags, m *bundle.Manifest, sys *host.System, input io.Reader, console *console) (bundle.FeedStats, error) {
+// feed sends the input to the actors, and prints the answers. l is the run, which may be a node of a cluster; nil: it is none.
+func feed(ctx context.Context, flags runFlags, m *bundle.Manifest, sys *host.System, input io.Reader, console *console, l *live) (bundle.FeedStats, error) {
 	var paths []string
 	m.Walk(func(path string, _ *bundle.Actor) { paths = append(paths, path) })
 	defer console.status.set("")
 	f := bundle.Feed{Stop: flags.stop, Timeout: flags.timeout, Paths: paths, Answer: console.answer, Progress: console.feeding(sys)}
+	if l != nil && l.membership != nil {
+		f.System, f.Answer = l.present, l.membership.checked(console.answer)
+	}
 	return f.Run(ctx, sys, input)
 }

@@ -27,8 +27,11 @@ type Feed struct {
 	// Stop ends the feed at the first invalid line, once the messages before it have been
 	// handled; otherwise invalid lines are reported and skipped.
 	Stop bool
-	// Timeout is how long an answer may take; 0: until nothing is left to do.
+	// Timeout is how long an answer may take; 0: until nothing is left to do, in a cluster DefaultSpreadTimeout: what is left
+	// to do there is not known here.
 	Timeout time.Duration
+	// System is the system that a line is for; nil: the one of Run. It may wait until there is one, and its error ends the feed.
+	System func(context.Context) (*host.System, error)
 	// Paths are the paths of the bundle's actors. If one does not exist yet, because its parent
 	// is about to start it, the feed waits for it.
 	Paths []string
@@ -46,6 +49,9 @@ type Answer struct {
 	Payload []byte   // the answer, if Err is nil
 	Err     error    // *InputError, ErrNoAnswer, *host.ReplyError, or why it was not accepted
 }
+
+// DefaultSpreadTimeout is how long an answer may take in a cluster if nothing is said.
+const DefaultSpreadTimeout = 30 * time.Second
 
 // The kinds of answers.
 const (
@@ -160,7 +166,10 @@ func (f Feed) Run(ctx context.Context, sys *host.System, r io.Reader) (FeedStats
 	if f.Window <= 0 {
 		f.Window = 4096
 	}
-	x := &feeding{Feed: f, sys: sys, open: map[int]*host.Pending{}, gone: map[string]bool{}}
+	x := &feeding{Feed: f, sys: sys, open: map[int]*host.Pending{}, gone: map[string]bool{}, spread: spreadOut(sys)}
+	if x.spread && f.Timeout == 0 {
+		x.Timeout = DefaultSpreadTimeout
+	}
 	done := make(chan struct{})
 	var told sync.WaitGroup
 	if f.Progress != nil {
@@ -169,9 +178,11 @@ func (f Feed) Run(ctx context.Context, sys *host.System, r io.Reader) (FeedStats
 	err := x.read(ctx, r)
 	var bad *InputError
 	if err == nil || errors.As(err, &bad) {
-		err = errors.Join(err, sys.Idle(ctx))
+		err = errors.Join(err, x.idle(ctx))
 	}
-	x.giveUp()
+	if !x.spread || ctx.Err() != nil {
+		x.giveUp()
+	}
 	x.wg.Wait()
 	close(done)
 	told.Wait()
@@ -179,6 +190,21 @@ func (f Feed) Run(ctx context.Context, sys *host.System, r io.Reader) (FeedStats
 		err = bad
 	}
 	return x.stats, err
+}
+
+// spreadOut reports whether a system is a node of a cluster, where messages may be on other nodes.
+func spreadOut(sys *host.System) bool {
+	user, err := sys.Lookup("/user")
+	return err == nil && user.UID().Node() != 0
+}
+
+// idle waits until the system has nothing to do, if it is still there.
+func (x *feeding) idle(ctx context.Context) error {
+	err := x.sys.Idle(ctx)
+	if x.spread && errors.Is(err, host.ErrClosed) {
+		return nil // the node was lost
+	}
+	return err
 }
 
 // tell reports how far the feed is.
@@ -200,9 +226,10 @@ func (x *feeding) tell(done <-chan struct{}) {
 
 type feeding struct {
 	Feed
-	sys  *host.System
-	wg   sync.WaitGroup
-	gone map[string]bool // paths that were waited for in vain
+	sys    *host.System
+	spread bool // over a cluster
+	wg     sync.WaitGroup
+	gone   map[string]bool // paths that were waited for in vain
 
 	mu    sync.Mutex
 	open  map[int]*host.Pending // by line
@@ -284,6 +311,13 @@ func (x *feeding) line(ctx context.Context, n int, text []byte) error {
 	}
 	if l.Wait != "" {
 		return x.waitIdle(ctx)
+	}
+	if x.System != nil {
+		sys, err := x.System(ctx)
+		if err != nil {
+			return err
+		}
+		x.sys = sys
 	}
 	to, err := x.address(ctx, l.To)
 	switch {
@@ -437,8 +471,11 @@ func (x *feeding) await(ctx context.Context) error {
 		}
 		quick, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		err := x.sys.Idle(quick)
+		if err == nil && x.spread {
+			<-quick.Done() // they end with their time
+		}
 		cancel()
-		if err == nil {
+		if err == nil && !x.spread {
 			x.giveUp()
 		} else if ctx.Err() != nil {
 			return ctx.Err()
@@ -447,10 +484,12 @@ func (x *feeding) await(ctx context.Context) error {
 }
 
 func (x *feeding) waitIdle(ctx context.Context) error {
-	if err := x.sys.Idle(ctx); err != nil {
+	if err := x.idle(ctx); err != nil {
 		return err
 	}
-	x.giveUp()
+	if !x.spread {
+		x.giveUp()
+	}
 	x.wg.Wait()
 	return nil
 }
