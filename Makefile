@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim build race fmt generate tidy clean help demo-simulate simulate planted crashes
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ build: ## build the command into bin/
 
 demo: build ## run the ledger sample on thousands of transactions and check its books
 	@./samples/ledger/demo.sh $(BIN)
+
+demo-cluster: build ## spread the ledger over three nodes, kill one every ten seconds for FOR (2m), and check its books
+	@FOR=$(or $(FOR),2m) ./samples/ledger/demo.sh --cluster $(BIN)
 
 demo-simulate: build ## find a rare mistake of a ledger by simulation, and make the case smaller (30 s)
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \

@@ -1,16 +1,17 @@
 #!/bin/sh
 # Runs the ledger on its input and checks the books against a computation of its own.
+# With --cluster it spreads accounts over three nodes, kills one every ten seconds for FOR (2m), and audits the books.
 # With --unplug it kills a ledger with a store 50 times while money moves, and audits the books after each start.
 # The command is the argument, or else it is built. Any folder is fine to run this in.
 set -e
 dir=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unplug=
-if [ "${1:-}" = --unplug ]; then
-	unplug=1
-	shift
-fi
+unplug= cluster=
+case "${1:-}" in
+--unplug) unplug=1; shift ;;
+--cluster) cluster=1; shift ;;
+esac
 case "${1:-}" in
 "") bin=$work/wasmactors; (cd "$dir/../.." && go build -o "$bin" ./cmd/wasmactors) ;;
 /*) bin=$1 ;;
@@ -20,6 +21,12 @@ if [ -n "$unplug" ]; then
 	(cd "$dir" && go build -o "$work/unplug" ./unplug)
 	"$bin" build "$dir/durable.yaml"
 	"$work/unplug" "$bin" "$dir/durable.yaml" "$work/state" "${TIMES:-50}"
+	exit
+fi
+if [ -n "$cluster" ]; then
+	(cd "$dir" && go build -o "$work/cluster" ./cluster)
+	"$bin" build "$dir/cluster.yaml"
+	"$work/cluster" "$bin" "$dir/cluster.yaml" "$work" "${FOR:-2m}" "${EVERY:-10s}"
 	exit
 fi
 replies=$work/replies

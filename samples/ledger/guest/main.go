@@ -10,6 +10,7 @@ func init() {
 	actor.Register("hasty", func() actor.Actor { return &bank{hasty: true} })
 	actor.Register("checked", func() actor.Actor { return &bank{hasty: true, checked: true} })
 	actor.Register("account", func() actor.Actor { return &account{} })
+	actor.Register("kept", func() actor.Actor { return &kept{} })
 	actor.Register("auditor", func() actor.Actor { return &auditor{} })
 }
 

@@ -356,3 +356,212 @@ func (m *totals) UnmarshalCBOR(r *abi.Reader) {
 	}
 	r.In("totals")
 }
+
+var keysOf_instruction = [...]abi.Key{
+	{Word: 0x646962, Encoded: "bid"},             // "id"
+	{Word: 0x6f7462, Encoded: "bto"},             // "to"
+	{Word: 0x6b72656c6365, Encoded: "eclerk"},    // "clerk"
+	{Word: 0x726579617065, Encoded: "epayer"},    // "payer"
+	{Word: 0x746e756f6d6166, Encoded: "famount"}, // "amount"
+}
+
+var placesOf_instruction = [...]abi.Place{
+	{Key: 0x646962a5, Len: 4, Shift: 32, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(instruction{}.ID)), Bits: uint8(8 * unsafe.Sizeof(instruction{}.ID))},              // "id"
+	{Key: 0x6f7462, Len: 3, Shift: 40, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(instruction{}.To))},                                                                 // "to"
+	{Key: 0x6b72656c6365, Len: 6, Shift: 16, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(instruction{}.Clerk))},                                                        // "clerk"
+	{Key: 0x726579617065, Len: 6, Shift: 16, Kind: abi.PlaceText, Offset: uint32(unsafe.Offsetof(instruction{}.Payer))},                                                        // "payer"
+	{Key: 0x746e756f6d6166, Len: 7, Shift: 8, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(instruction{}.Amount)), Bits: uint8(8 * unsafe.Sizeof(instruction{}.Amount))}, // "amount"
+	{},
+}
+
+// MarshalCBOR writes m as a map.
+func (m *instruction) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_instruction[0]) {
+		return
+	}
+	{
+		p, at := w.Room(79 + len(m.To) + len(m.Clerk) + len(m.Payer))
+		abi.QuickPut(p, at, 0x646962a5) // "id"
+		at = abi.PutInt(p, at+4, m.ID)
+		abi.QuickPut(p, at, 0x6f7462) // "to"
+		at = abi.PutText(p, at+3, m.To)
+		abi.QuickPut(p, at, 0x6b72656c6365) // "clerk"
+		at = abi.PutText(p, at+6, m.Clerk)
+		abi.QuickPut(p, at, 0x726579617065) // "payer"
+		at = abi.PutText(p, at+6, m.Payer)
+		abi.QuickPut(p, at, 0x746e756f6d6166) // "amount"
+		at = abi.PutInt(p, at+7, m.Amount)
+		w.Wrote(at)
+	}
+}
+
+// inOrderCBOR reads the first of n entries if they are as MarshalCBOR writes them. It returns how many it has
+// read, the index of the next key, and a bit for each key; zeros if something else comes.
+func (m *instruction) inOrderCBOR(r *abi.Reader, n int) (read, next int, seen uint64) {
+	p, at, end := r.Quick()
+	if p == nil || n < 5 {
+		return 0, 0, 0
+	}
+	read, seen = 5, 0x1f
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6469620000000000 { // "id"
+		return 0, 0, 0
+	}
+	v1, at2 := int64(abi.QuickByte(p, at+3)), at+4
+	if v1 >= 24 {
+		v1, at2 = abi.QuickInt(p, at+3)
+	}
+	if at2 == 0 {
+		return 0, 0, 0
+	}
+	m.ID, at = v1, at2
+	if at+3 >= end || abi.QuickWord(p, at)<<40 != 0x6f74620000000000 { // "to"
+		return 0, 0, 0
+	}
+	v3, at4 := r.QuickText(p, at+3, end)
+	if at4 == 0 {
+		return 0, 0, 0
+	}
+	m.To, at = v3, at4
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x6b72656c63650000 { // "clerk"
+		return 0, 0, 0
+	}
+	v5, at6 := r.QuickText(p, at+6, end)
+	if at6 == 0 {
+		return 0, 0, 0
+	}
+	m.Clerk, at = v5, at6
+	if at+6 >= end || abi.QuickWord(p, at)<<16 != 0x7265796170650000 { // "payer"
+		return 0, 0, 0
+	}
+	v7, at8 := r.QuickText(p, at+6, end)
+	if at8 == 0 {
+		return 0, 0, 0
+	}
+	m.Payer, at = v7, at8
+	if at+7 >= end || abi.QuickWord(p, at)<<8 != 0x746e756f6d616600 { // "amount"
+		return 0, 0, 0
+	}
+	v9, at10 := int64(abi.QuickByte(p, at+7)), at+8
+	if v9 >= 24 {
+		v9, at10 = abi.QuickInt(p, at+7)
+	}
+	if at10 == 0 {
+		return 0, 0, 0
+	}
+	m.Amount, at = v9, at10
+	if at > end || read > n {
+		return 0, 0, 0
+	}
+	r.Went(at)
+	return read, 5, seen
+}
+
+// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
+// over; those that are missing leave zero.
+func (m *instruction) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_instruction[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_instruction[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
+	n := r.Map()
+	read, next, seen := 0, 0, uint64(0)
+	if how == abi.ReadNot {
+		read, next, seen = m.inOrderCBOR(r, n)
+	}
+	if next == 0 {
+		*m = instruction{}
+	}
+	for n -= read; n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_instruction[:], &next) {
+		case 0:
+			r.Once(&seen, 1<<0)
+			m.ID = r.Int()
+			r.In("instruction.id")
+		case 1:
+			r.Once(&seen, 1<<1)
+			m.To = r.Text()
+			r.In("instruction.to")
+		case 2:
+			r.Once(&seen, 1<<2)
+			m.Clerk = r.Text()
+			r.In("instruction.clerk")
+		case 3:
+			r.Once(&seen, 1<<3)
+			m.Payer = r.Text()
+			r.In("instruction.payer")
+		case 4:
+			r.Once(&seen, 1<<4)
+			m.Amount = r.Int()
+			r.In("instruction.amount")
+		default:
+			r.Skip()
+		}
+	}
+	r.In("instruction")
+	if seen&(1<<0) == 0 {
+		r.Fail(abi.ErrMissing)
+		r.In("instruction.id")
+	}
+	if seen&(1<<4) == 0 {
+		r.Fail(abi.ErrMissing)
+		r.In("instruction.amount")
+	}
+}
+
+var keysOf_standing = [...]abi.Key{
+	{Word: 0x65636e616c616267, Encoded: "gbalance"},    // "balance"
+	{Word: 0x5f6568745f6e6f6a, Encoded: "jon_the_way"}, // "on_the_way"
+}
+
+var placesOf_standing = [...]abi.Place{
+	{Key: 0x636e616c616267a2, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x65, Len: 1, Shift: 56, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(standing{}.Balance)), Bits: uint8(8 * unsafe.Sizeof(standing{}.Balance))}, // "balance"
+	{Key: 0x5f6568745f6e6f6a, Len: 8, Kind: abi.PlaceKey},
+	{Key: 0x796177, Len: 3, Shift: 40, Kind: abi.PlaceInt, Offset: uint32(unsafe.Offsetof(standing{}.OnTheWay)), Bits: uint8(8 * unsafe.Sizeof(standing{}.OnTheWay))}, // "on_the_way"
+	{},
+}
+
+// MarshalCBOR writes m as a map.
+func (m *standing) MarshalCBOR(w *abi.Writer) {
+	if abi.WriteStruct(w, unsafe.Pointer(m), &placesOf_standing[0]) {
+		return
+	}
+	w.Map(2)
+	w.Word(0x65636e616c616267, 8) // "balance"
+	w.Int(m.Balance)
+	w.Encoded("jon_the_way")
+	w.Int(m.OnTheWay)
+}
+
+// UnmarshalCBOR reads what MarshalCBOR writes. Keys that are not known are stepped
+// over; those that are missing leave zero.
+func (m *standing) UnmarshalCBOR(r *abi.Reader) {
+	how := abi.ReadStruct(r, unsafe.Pointer(m), &placesOf_standing[0])
+	if how > abi.ReadAll {
+		how = r.ReadStructAgain(unsafe.Pointer(m), &placesOf_standing[0], how)
+	}
+	if how == abi.ReadAll {
+		return
+	}
+	*m = standing{}
+	var seen uint64
+	next := 0
+	for n := r.Map(); n > 0 && r.OK(); n-- {
+		switch r.Field(keysOf_standing[:], &next) {
+		case 0:
+			r.Once(&seen, 1<<0)
+			m.Balance = r.Int()
+			r.In("standing.balance")
+		case 1:
+			r.Once(&seen, 1<<1)
+			m.OnTheWay = r.Int()
+			r.In("standing.on_the_way")
+		default:
+			r.Skip()
+		}
+	}
+	r.In("standing")
+}
