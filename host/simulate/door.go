@@ -7,7 +7,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
 // door stands between an actor and the senders to it.
@@ -41,7 +40,7 @@ func (r *Run) mailbox(ref host.Ref, next func(host.MailboxLimits) host.Mailbox) 
 	return func(l host.MailboxLimits) host.Mailbox {
 		var inner host.Mailbox
 		if next == nil {
-			inner = mailbox.New(mailbox.Bounded).Make(l)
+			inner = host.UsualMailbox(l)
 		} else {
 			inner = next(l)
 		}
