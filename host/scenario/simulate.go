@@ -366,10 +366,16 @@ func (st *Stage) Simulate(ctx context.Context, b *bundle.Bundle, s *Scenario, p 
 	seeded := *s
 	seeded.seed = p.Seed
 	s = &seeded
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
-	defer cancel()
 	p.Scenario = s.ID()
 	by := &simulated{plan: p, scenario: s, box: o.BlackBox, judges: len(p.On()) == 0 && len(p.Skip) == 0}
+	if slices.Contains(p.On(), simulate.Upgrade) {
+		if err := st.load(ctx, b); err != nil {
+			return &simulate.Outcome{Plan: p, Took: time.Since(began), Err: err}
+		}
+		defer st.plain(b)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
+	defer cancel()
 	w, err := st.begin(ctx, b, s, by)
 	if err == nil {
 		if err = w.simulate(by, o); errors.Is(err, simulate.ErrViolated) { // the first violation ends the run
@@ -466,7 +472,9 @@ func (w *world) settle(by *simulated) error {
 			if err := w.advance(time.Second); err != nil {
 				return err
 			}
+			w.quiet = true // else it would be all that a failure shows
 			m, err = w.asks(&x.step)
+			w.quiet = false
 		}
 		if err != nil && m.Err() != nil && !by.judges && !x.becomes { // it is being restarted
 			if err := w.advance(time.Minute); err != nil {

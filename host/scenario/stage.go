@@ -28,6 +28,7 @@ type Stage struct {
 	now   *world // nil: no scenario runs
 	paths map[*bundle.Actor]string
 	ended func(*world) // of tests; called when the steps of a scenario have been carried out
+	twins []twins      // of the bundle's modules; nil: no simulation has needed them
 }
 
 // routes are the routes of the bundle, for a scenario that makes requests itself: they listen nowhere.

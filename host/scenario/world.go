@@ -43,6 +43,7 @@ type world struct {
 	stage           *Stage
 	bundle          *bundle.Bundle
 	faulty          bool // steps put another mailbox before a durable actor
+	quiet           bool // what is asked is asked again: it is not noted
 }
 
 // errTimeout ends a scenario that takes too long.
@@ -169,6 +170,9 @@ func (w *world) kill() {
 
 // note adds a line of the runner's own to what has happened.
 func (w *world) note(format string, args ...any) {
+	if w.quiet {
+		return
+	}
 	text := fmt.Sprintf(format, args...)
 	w.history.note(w.clock.Now(), text)
 	if w.simulated != nil {
@@ -215,6 +219,9 @@ func (w *world) turn() (more bool, err error) {
 	case by.run.Err() != nil:
 		return false, by.run.Err()
 	case by.disk == nil:
+		if how, yes := by.run.Upgrades(); yes {
+			return true, w.upgrade(how)
+		}
 		return by.run.Step(), nil
 	case by.disk.Turn():
 		return true, w.die()

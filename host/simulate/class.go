@@ -29,6 +29,7 @@ const (
 	ServiceLost  Class = "service-lost"  // a service has done what it was asked to, and its answer is lost
 	DiskFails    Class = "disk"          // a call of the store's disk fails; bundles with durable actors only, as Death
 	Death        Class = "death"         // the process dies, and another one begins with what it has left
+	Upgrade      Class = "upgrade"       // the code of guests is exchanged, and their state kept; bundles only
 )
 
 // Bounds of faults.
@@ -62,6 +63,7 @@ var classes = []class{
 	{ServiceLost, "a service has done what it was asked to, and its answer is lost", [2]float64{0.01, 0.1}},
 	{DiskFails, "a write or a sync of the store fails", [2]float64{0.001, 0.03}},
 	{Death, "the process dies, with all or a part of what was not synced, and another one begins", [2]float64{0.001, 0.02}},
+	{Upgrade, "the code of guests is exchanged for the same code, and their state goes over", [2]float64{0.001, 0.02}},
 }
 
 // Classes are the names of all classes, in the order of the documentation.

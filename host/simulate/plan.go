@@ -12,7 +12,7 @@ import (
 )
 
 // Choices is the version of what a seed chooses. It changes when the same seed would give another plan.
-const Choices = 2
+const Choices = 3
 
 // MaxCase bounds the file of a case, in bytes.
 const MaxCase = 16 << 20

@@ -283,6 +283,20 @@ func (r *Run) victimOf(path string) string {
 	return r.victim
 }
 
+// Upgrades reports whether the code of guests is to be exchanged between two steps, and chooses how by a number. Whoever drives
+// the run asks it before each step, and carries it out.
+func (r *Run) Upgrades() (how uint64, yes bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.still() {
+		return 0, false
+	}
+	return r.meets(Upgrade, "")
+}
+
+// Spares reports whether faults of a class do not apply to the actor at a path.
+func (r *Run) Spares(c Class, path string) bool { return !r.exposed(c, path) }
+
 // errInjected is the reason of failures that a run injects.
 const errInjected = "a fault of the simulation"
 

@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/simulate"
+	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// twins are other images of the code of a module, to which a simulation upgrades its actors.
+type twins struct {
+	module string
+	images []*runtime.Image // the first is the same code to the host, the second is other code
+}
+
+// load loads the twins of all modules, once.
+func (st *Stage) load(ctx context.Context, b *bundle.Bundle) error {
+	if st.twins != nil {
+		return nil
+	}
+	for _, m := range b.Manifest.Modules {
+		t := twins{module: m.Name}
+		for _, other := range []bool{false, true} {
+			image, err := b.Twin(ctx, m.Name, other)
+			if err != nil {
+				return err
+			}
+			t.images = append(t.images, image)
+		}
+		st.twins = append(st.twins, t)
+	}
+	return nil
+}
+
+// plain has the modules of the bundle begin with their own images again, as they can: twins have the same types and inboxes.
+func (st *Stage) plain(b *bundle.Bundle) {
+	for _, t := range st.twins {
+		_ = b.Module(t.module).Replace(b.Images[t.module])
+	}
+}
+
+// upgrade exchanges the code of the actors of a module, which how chooses as it chooses the code. An actor whose state cannot go
+// over now keeps its code until it begins anew.
+func (w *world) upgrade(how uint64) error {
+	by, all := w.simulated, w.stage.twins
+	if len(all) == 0 {
+		return nil
+	}
+	t := all[how%uint64(len(all))]
+	m := w.bundle.Module(t.module)
+	image := t.images[how>>8%uint64(len(t.images))]
+	if image == m.Image() {
+		image = w.bundle.Images[t.module]
+	}
+	r, err := upgrade.Run(w.ctx, w.sys, m, image, upgrade.Options{
+		Ways: func(path, _ string) []upgrade.Way {
+			if by.run.Spares(simulate.Upgrade, path) {
+				return []upgrade.Way{}
+			}
+			return []upgrade.Way{upgrade.State, upgrade.Events}
+		},
+		Events: w.keepsEvents(),
+	})
+	if err != nil {
+		return fmt.Errorf("an upgrade: %w", err)
+	}
+	did := map[string]int{}
+	for i := range r.Actors {
+		a := &r.Actors[i]
+		did[a.Did]++
+		if a.Did == upgrade.Kept {
+			by.run.Note("upgrade: %s keeps its code: %s", a.Path, a.Why)
+		}
+	}
+	by.run.Note("upgrade: %d actors of %s have other code, %d keep theirs", did[upgrade.Upgraded], t.module, did[upgrade.Kept])
+	return nil
+}
+
+// keepsEvents reports of actors whether they keep events.
+func (w *world) keepsEvents() func(path, typ string) bool {
+	var those []string
+	w.bundle.Manifest.Walk(func(path string, a *bundle.Actor) {
+		if a.Events {
+			those = append(those, path)
+		}
+	})
+	return func(path, _ string) bool {
+		for _, x := range those {
+			if path == x || strings.HasPrefix(path, x+"/") {
+				return true
+			}
+		}
+		return false
+	}
+}
