@@ -44,6 +44,7 @@ var openers = map[string]string{
 	"host/durable/store.go":            "its own folder, and the secret in it, for its owner alone",
 	"host/durable/archive.go":          "a store's own folder, and one that it makes",
 	"internal/guesttest/":              "what it has compiled, in a folder of its own",
+	"internal/planted/":                "sources of this repository, for tests",
 	"internal/wal/":                    "its own files, in a folder that is its owner's alone",
 	"internal/wasi/":                   "names by guests: path.go opens without waiting, and checks what it has opened",
 	"host/admin/token.go":              "the user's own file, opened without waiting, checked by internal/trust",

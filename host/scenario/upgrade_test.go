@@ -1,0 +1,117 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/wasmactors/wasmactors/host/simulate"
+	"github.com/wasmactors/wasmactors/internal/planted"
+)
+
+// TestUpgradesInSimulations: the code of guests is exchanged at moments of the seed's, as it is and by what the guests save, their
+// state goes over, and it happens again as data. Without the class, in places that are spared, and without guests it does not.
+func TestUpgradesInSimulations(t *testing.T) {
+	skipCompiling(t)
+	x := bank(t, 0)
+	count := func(of []*simulate.Outcome) (upgraded, kept int) {
+		for _, o := range of {
+			if o.Failed() {
+				t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
+			}
+			for _, m := range regexp.MustCompile(`upgrade: (\d+) actors of planted have other code, (\d+) keep theirs`).FindAllStringSubmatch(strings.Join(o.Tail, "\n"), -1) {
+				a, _ := strconv.Atoi(m[1])
+				b, _ := strconv.Atoi(m[2])
+				upgraded, kept = upgraded+a, kept+b
+			}
+		}
+		return upgraded, kept
+	}
+	all := swept(t, x, "upgrade", 20)
+	if upgraded, kept := count(all); upgraded < 20 || kept < 20 { // a front saves nothing, and keeps its code when other code comes
+		t.Errorf("%d actors have got other code, %d kept theirs", upgraded, kept)
+	}
+	i := slices.IndexFunc(all, func(o *simulate.Outcome) bool { return len(o.Faults) > 0 })
+	o := all[i]
+	if slices.ContainsFunc(o.Faults, func(f simulate.Fault) bool { return f.Class != simulate.Upgrade }) {
+		t.Errorf("other faults: %+v", o.Faults)
+	}
+	if again := x.Play(t.Context(), o.Plan.Fix(o.Faults)); again.Chain != o.Chain {
+		t.Error("as data it is another run")
+	}
+	if two := bank(t, 0).Play(t.Context(), o.Plan); two.Chain != o.Chain {
+		t.Error("in another stage it is another run")
+	}
+	if upgraded, kept := count(swept(t, x, "all,-upgrade", 10)); upgraded+kept > 0 {
+		t.Error("without its class code is exchanged")
+	}
+	spared := *x.s
+	spared.simulation.spare = append(slices.Clone(spared.simulation.spare), spareds("/user/**")...)
+	if upgraded, _ := count(swept(t, staging{st: x.st, b: x.b, s: &spared}, "upgrade", 10)); upgraded > 0 {
+		t.Error("what is spared gets other code")
+	}
+}
+
+func spareds(path string) []spared { return []spared{{path, []simulate.Class{simulate.Upgrade}}} }
+
+// mistakesOfUpgrades are in the host's own code. A seed is the first one that finds it.
+var mistakesOfUpgrades = []struct {
+	planted.Mistake
+	seed uint64
+}{
+	{planted.Mistake{Name: "an actor stays held after its code was exchanged", File: "swap.go", Old: "\t\t\tif a.holds.drop(holdSwap); a.turns == turns", New: "\t\t\tif !planted {\n\t\t\t\ta.holds.drop(holdSwap)\n\t\t\t}\n\t\t\tif a.turns == turns"}, 3},
+	{planted.Mistake{Name: "other code lets timers end", File: "swap.go", Old: "\tg.inst.FallAsleep(state)\n", New: "\tg.inst.FallAsleep(state)\n\tif planted {\n\t\ta.work.Timers.CancelAll()\n\t}\n"}, 14},
+	{planted.Mistake{Name: "other code has no questions", File: "swap.go", Old: "\tg.inst.ForgetSleep()\n", New: "\tg.inst.ForgetSleep()\n\tif planted {\n\t\ta.work.Asks.RemoveAll()\n\t}\n"}, 10},
+	{planted.Mistake{Name: "a message that waits is lost with the old code", File: "swap.go", Old: "\tsetCode(g, image)\n", New: "\tsetCode(g, image)\n\tif planted {\n\t\ta.box.Pop()\n\t}\n"}, 10},
+	{planted.Mistake{Name: "other code begins without a state", File: "upgrade/convert.go", Old: "\tstart.State = saved\n", New: "\tif !planted {\n\t\tstart.State = saved\n\t}\n"}, 3},
+	{planted.Mistake{Name: "the same code begins without a state", File: "upgrade/convert.go", Old: "\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n", New: "\tif planted {\n\t\tx, err := sandbox.Get(image)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tdefer x.Put()\n\t\tentry := entryOf(t)\n\t\tif _, err := turn(x, entry, &abi.Envelope{Kind: abi.KindStart, Time: entry.Now, Payload: abi.AppendStart(nil, &t.Start)}); err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\ts := &sandbox.Snapshot{}\n\t\treturn s, x.Save(s)\n\t}\n\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n"}, 12},
+}
+
+// TestMistakesOfUpgrades finds each by its seed, in two processes that agree; with SIMULATE_PLANTED=N it looks for the first of N
+// seeds.
+func TestMistakesOfUpgrades(t *testing.T) {
+	skipCompiling(t)
+	seeds, _ := strconv.ParseUint(os.Getenv("SIMULATE_PLANTED"), 10, 64)
+	if os.Getenv(planted.Variable) != "" { // a process of this test
+		from, _ := strconv.ParseUint(os.Getenv("SIMULATE_FROM"), 10, 64)
+		x := bank(t, 0)
+		for seed := from; seed < from+max(seeds, 1); seed++ {
+			o := x.Play(t.Context(), simulate.NewPlan(seed, []simulate.Class{simulate.Upgrade, simulate.Late}))
+			if what := broken(o); what != "" {
+				fmt.Printf("found %d %s %s\n", seed, o.Chain, what)
+				return
+			}
+		}
+		fmt.Println("missed")
+		return
+	}
+	var all []planted.Mistake
+	for _, m := range mistakesOfUpgrades {
+		all = append(all, m.Mistake)
+	}
+	binary := planted.Build(t, "..", all)
+	run := func(i int, from uint64) string {
+		cmd := exec.Command(binary, "-test.run=^TestMistakesOfUpgrades$")
+		cmd.Env = append(os.Environ(), fmt.Sprint(planted.Variable+"=", i+1), fmt.Sprint("SIMULATE_FROM=", from))
+		out, err := cmd.CombinedOutput()
+		line, _, _ := strings.Cut(string(out), "\n")
+		if err != nil {
+			t.Logf("%s: %v: %s", all[i].Name, err, line)
+		}
+		return line
+	}
+	for i, m := range mistakesOfUpgrades {
+		if seeds > 0 {
+			t.Logf("| %s | %s |", m.Name, run(i, 1))
+			continue
+		}
+		if one, two := run(i, m.seed), run(i, m.seed); one != two || !strings.HasPrefix(one, "found ") {
+			t.Errorf("%s, seed %d: %q and %q", m.Name, m.seed, one, two)
+		}
+	}
+}
