@@ -48,10 +48,12 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	return asFailure(abi.FailureInit, err), false
 }
 
-// setImage has the incarnation that begins run the image that the module has now.
+// setImage has the incarnation that begins run the image that the module has now, that of a durable actor the one that records say.
 func (g *guest) setImage() {
 	image := g.module.Image()
-	if image == g.pin.of && image != nil {
+	if g.own != nil {
+		image = g.own
+	} else if image == g.pin.of && image != nil {
 		image = g.pin.image
 	}
 	if image != g.inst.Image {

@@ -97,9 +97,8 @@ func dropTrial(g *guest, why string) {
 	}
 }
 
-// keepTrial keeps an entry for going back. A failure that may be one of the new code is undone: the actor is held, and
-// the message goes back to the mailbox.
-func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int, f *abi.Failure) *abi.Failure {
+// keepTrial keeps an entry for going back.
+func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int) {
 	a := g.actor
 	e := swap.Entry{Now: now, First: a.turns, Outbox: x.Outbox(done)}
 	for _, m := range scr.batch[:done] {
@@ -110,6 +109,12 @@ func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int,
 		e.Mail = append(e.Mail, abi.Envelope{Kind: m.Kind, Time: now, Sender: m.Sender, Correlation: m.Correlation, Headers: headers, Payload: m.Payload})
 	}
 	g.trial.Add(e)
+}
+
+// undone is a failure, or nil if it may be one of the new code and is undone: the actor is held, and the message goes back to the
+// mailbox.
+func undone(g *guest, scr *scratch, done int, f *abi.Failure) *abi.Failure {
+	a := g.actor
 	if f == nil || scr.waits || done >= len(scr.batch) || scr.batch[done].Kind == abi.KindStart || sandbox.IsCrowded(f) ||
 		f.Kind == abi.FailureGuestError || f.Kind == abi.FailureKilled || f.Kind == abi.FailureHost {
 		return f

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,7 @@ type wholeState struct {
 	HostRefs  uint64           `cbor:"31,keyasint,omitempty"`
 
 	Limits *Limits `cbor:"32,keyasint,omitempty"` // nil in those of earlier releases
+	Next   []byte  `cbor:"33,keyasint,omitempty"` // what its next incarnation begins with, if that is not Code
 
 	knows map[abi.Ref]bool // actors of the checkpoint; not stored
 }
@@ -159,7 +161,7 @@ func partOf(b []byte) (rebuild.PartOf, error) {
 	if err != nil || s.Whole == nil {
 		return rebuild.PartOf{}, errors.Join(err, errState)
 	}
-	return rebuild.PartOf{Path: s.Whole.Path, Type: s.Type, Ref: s.Ref, Parent: s.Whole.Parent, Turns: s.Turns}, nil
+	return rebuild.PartOf{Path: s.Whole.Path, Type: s.Type, Ref: s.Ref, Parent: s.Whole.Parent, Turns: s.Turns, Codes: [2][]byte{s.Whole.Code, s.Whole.Next}}, nil
 }
 
 // errNotNow says that a checkpoint cannot be made because something is under way that ends by itself.
@@ -353,7 +355,7 @@ func wholeOf(a *actor, s *actorState) error {
 	limits := a.props.limits
 	w := &wholeState{
 		Limits: &limits,
-		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: codeOfModule(a.props.module), Spawned: a.props.spawned,
+		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.holds.has(holdPaused), Below: a.holds.has(holdBelow), Begun: a.begun.Load(),
 		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.startedAt.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
 		Super: a.super.Save(uidOf), Jitter: a.jitter(),
@@ -363,7 +365,14 @@ func wholeOf(a *actor, s *actorState) error {
 	}
 	w.AutoNames, w.HostRefs = a.super.Family.Counters()
 	s.Whole = w
+	if g.inst.Image != nil && g.own != g.inst.Image {
+		if next := fingerprintOf(g.own); !bytes.Equal(next, w.Code) {
+			w.Next = next
+		}
+	}
 	switch r := a.restart; {
+	case a.holds.has(holdSwap) && g.trial != nil && g.inst.Load() != nil && g.inst.Load().Poisoned():
+		return errNotNow // it is about to go back to its old code
 	case w.Life.Ending(), a.renewals > 0, a.holds.has(holdRenewal), w.Life == life.Restarting && (r == nil || r.leave != nil):
 		return errNotNow
 	case w.Life == life.Failed && !a.member.Suspended && a.parent != a.sys.user:
@@ -540,10 +549,10 @@ func (p *repeats) restore(x *actorState) error {
 	if props.typ != x.Type || props.module == nil {
 		return fmt.Errorf("it is a %s, and was a %s: %w", props.typ, x.Type, rebuild.ErrCode)
 	}
-	if !bytes.Equal(codeOfModule(props.module), w.Code) {
-		return rebuild.ErrCode
-	}
 	a, err := parent.reserve(nil, name, props, x.Ref)
+	if err == nil {
+		err = p.runs(a, w.Code)
+	}
 	if err != nil {
 		return err
 	}
@@ -556,6 +565,9 @@ func (p *repeats) restore(x *actorState) error {
 	}
 	now := &record.Record{Time: p.at.Clock.Now().UnixNano()}
 	failed := p.step(a, now, nil, func(scr *scratch) { err = restoreActor(scr, a, x) })
+	if err == nil {
+		err = p.runs(a, w.Next)
+	}
 	p.at.now.Store(0)
 	p.turns.now.Store(0)
 	return errors.Join(err, failed)

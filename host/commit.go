@@ -84,6 +84,9 @@ func (a *actor) settle(scr *scratch) bool {
 		if g.box != nil {
 			g.keepTurns(scr, g.inst.Load(), s.now, done, f, f == s.f)
 		}
+		if a.looks&uint8(lookTrial) != 0 {
+			keepTrial(g, scr, g.inst.Load(), s.now, done)
+		}
 		_, f = g.carryOut(scr, g.inst.Load(), s.now, done, s.parts, f)
 		if fuel = scr.res.Fuel; start != nil && f == nil {
 			g.keepStates(scr)

@@ -291,13 +291,3 @@ func closeDurable(ctx context.Context, s *System) {
 	}
 	freezeDurable(s)
 }
-
-// codeOfModule identifies the image that a module has.
-func codeOfModule(m *Module) []byte {
-	if image := m.Image(); image != nil {
-		if sum, err := sandbox.Fingerprint(image); err == nil {
-			return sum[:]
-		}
-	}
-	return nil
-}

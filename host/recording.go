@@ -38,7 +38,7 @@ func noteLife(a *actor, k record.Kind) {
 	}
 	l := &record.Life{Path: a.path, Type: a.props.typ, Args: a.args, Parent: a.parentUID(), Incarnation: a.Incarnation()}
 	if k == record.Began && a.props.module != nil {
-		l.Code = codeOfModule(a.props.module)
+		l.Code = born(a.behaviour.(*guest))
 	}
 	if k == record.Began || k == record.Changed {
 		l.Limits = &a.props.limits

@@ -57,7 +57,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &pastClock{Clock: cfg.clock}, turns: &pastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{},
+		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref][]byte{},
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
 	s, err := New(cfg)
@@ -318,6 +318,8 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		return nil // of the signal that comes with it
 	case record.Accepted:
 		return p.accepted(a, r)
+	case record.Exchanged:
+		return p.exchanged(a, r)
 	case record.Took:
 		p.landed(a)
 		if x := r.Signal; x.What == signal.Unanswered.String() { // logs of earlier releases say only so that a question was refused
@@ -371,8 +373,8 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		p.now[a.uid] = a.props.limits
 	}
 	p.limitTo(a, r.Life.Limits)
-	if m := a.props.module; m != nil && len(r.Life.Code) > 0 && !bytes.Equal(codeOfModule(m), r.Life.Code) {
-		return fmt.Errorf("%s: %w", r.Life.Path, rebuild.ErrCode)
+	if err := p.runs(a, r.Life.Code); err != nil {
+		return fmt.Errorf("%s: %w", r.Life.Path, err)
 	}
 	if a.path != r.Life.Path {
 		return fmt.Errorf("%s is %s in the records", a.path, r.Life.Path)

@@ -26,9 +26,9 @@ import (
 
 // stateVersion is the version of the bytes. It goes up with every field: a host that does not know all fields
 // would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life, version 4 the
-// limits. Versions from oldestState on are read.
+// limits, version 5 the code of the next incarnation. Versions from oldestState on are read.
 const (
-	stateVersion = 4
+	stateVersion = 5
 	oldestState  = 3
 )
 

@@ -137,8 +137,10 @@ type repeats struct {
 
 	held  map[abi.Ref][]sysmail.Msg // posted, and not yet dealt with
 	early map[abi.Ref][]*record.Record
-	left  map[abi.Ref]bool // actors that are not rebuilt
-	late  []*actor         // whose last turn is in no record
+
+	states map[abi.Ref][]byte // parts of snapshots that records have
+	left   map[abi.Ref]bool   // actors that are not rebuilt
+	late   []*actor           // whose last turn is in no record
 
 	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
@@ -271,7 +273,8 @@ type guest struct {
 	track     *recorder.Track // nil: it is not recorded
 	trial     *swap.Trial     // of code that is new to it; nil: none is under way
 	pin       pin
-	crashFile string // of the last failure; empty: none
+	own       *sandbox.Image // of a durable actor: what its next incarnation begins with; nil: what its module has
+	crashFile string         // of the last failure; empty: none
 }
 
 // pin is the image of an actor that differs from its module's. It counts until the module has another one.

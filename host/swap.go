@@ -1,16 +1,15 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/account"
-	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
-	"github.com/wasmactors/wasmactors/host/internal/work"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -20,10 +19,11 @@ import (
 func init() {
 	swap.Take, swap.Members, swap.Settle = take, members, settle
 	swap.Manual = func(system any) bool { return system.(*System).cfg.manual }
-	swap.Renew = func(system any, ref abi.Ref) bool {
+	swap.Renew = func(ctx context.Context, system any, ref abi.Ref) bool {
 		a := system.(*System).here(ref)
-		return a != nil && a.parent != nil && renewCode(a)
+		return a != nil && a.parent != nil && assign(ctx, system, ref) == nil && renewCode(a)
 	}
+	swap.Assign = assign
 }
 
 // visited calls f where the actor's own run would; false if ctx ends before, or the actor has gone.
@@ -49,10 +49,12 @@ func settle(ctx context.Context, system any, ref abi.Ref) {
 // members implements swap.Members.
 func members(ctx context.Context, system, module any) (all []swap.Member) {
 	for _, a := range actorsOf(system.(*System), module.(*Module)) {
-		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ}
+		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ, Durable: a.durable}
 		visited(ctx, a, func() {
-			if a.begun.Load() {
-				x.Image = a.behaviour.(*guest).inst.Image
+			if g := a.behaviour.(*guest); a.begun.Load() {
+				x.Image = g.inst.Image
+			} else {
+				x.Image = g.own // nil: it begins with its module's
 			}
 		})
 		all = append(all, x)
@@ -71,8 +73,8 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 	done := visited(ctx, a, func() {
 		x := g.inst.Load()
 		switch {
-		case a.durable:
-			err = swap.ErrDurable
+		case a.sys.repeats.Load() != nil:
+			err = swap.ErrNotNow
 		case a.life.State() != life.Running || !a.begun.Load() || a.renewals > 0 || a.isHeld() || x == nil && g.inst.Snapshot == nil || a.holds.has(holdSwap) && g.trial == nil:
 			err = swap.ErrNotNow
 		}
@@ -81,17 +83,14 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		}
 		a.holds.add(holdSwap)
 		turns, incarnation = a.turns, a.Incarnation()
-		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial}
+		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable}
 		if x == nil {
 			t.State = g.inst.Snapshot.Clone()
 		} else {
 			t.State = new(sandbox.Snapshot)
 			t.Why = x.Save(t.State)
 		}
-		t.Start, t.Entry = startOf(a, g), sandbox.Entry{
-			Now: a.sys.time.Now(), FirstTurn: a.turns, Seed: g.seed, TurnFuel: a.props.limits.Fuel, Deadline: a.props.limits.Deadline,
-			MemoryLimit: a.props.limits.Memory, OutboxLimit: a.props.limits.Outbox,
-		}
+		t.Start, t.Entry = startOf(a, g), entryAfter(a, g, a.sys.time.Now())
 		if g.inst.States != nil {
 			for _, l := range g.inst.States.Log {
 				if e := l.Mail; !l.Unread {
@@ -114,45 +113,52 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		a.wake(nil)
 	}
 	t.Log = func(level int, text string) { a.sys.logf(a, level, "%s", text) }
-	t.Switch = func(ctx context.Context, image *sandbox.Image, state *sandbox.Snapshot, trial *swap.Trial) error {
-		err := swap.ErrMoved
-		visited(context.WithoutCancel(ctx), a, func() {
-			if a.holds.drop(holdSwap); a.turns == turns && a.Incarnation() == incarnation && a.life.State() == life.Running {
-				exchange(a, g, image, state, trial)
-				err = nil
-			}
-		})
-		a.wake(nil)
+	t.Switch = func(ctx context.Context, to *swap.Code, trial *swap.Trial) error {
+		records, err := exchangesOf(a, to)
+		if err == nil {
+			err = swap.ErrMoved
+			between(a, func() {
+				visited(context.WithoutCancel(ctx), a, func() {
+					if a.turns == turns && a.Incarnation() == incarnation && a.life.State() == life.Running && !a.isHeld() {
+						if err = noteExchange(a, records, to.Time); err == nil {
+							exchange(a, g, to.Image, to.State, trial)
+						}
+					}
+				})
+			})
+		}
+		t.Let()
 		return err
 	}
 	return t, nil
 }
 
-// exchange has the actor sleep in a state of another image.
-func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot, trial *swap.Trial) {
-	keeps := g.inst.States != nil
-	sandbox.Use(image) // it is open: the upgrade, or the trial, has it
-	g.inst.ForgetStates()
-	g.dropBox()
-	if g.track != nil {
-		g.track.Lose("its code was exchanged")
+// assign implements swap.Assign.
+func assign(ctx context.Context, system any, ref abi.Ref) error {
+	a := system.(*System).here(ref)
+	if a == nil || a.props.module == nil {
+		return swap.ErrGone
 	}
-	g.inst.Release()
-	g.inst.ForgetSleep()
-	dropTrial(g, "other code has come")
-	setCode(g, image)
-	if g.module.Image() != image {
-		g.pin = pin{g.module.Image(), image}
+	if !a.durable {
+		return nil
 	}
-	g.inst.FallAsleep(state)
-	if keeps {
-		g.inst.States = &instance.States{Snap: *state.Clone()}
-		if err := work.Hold(&a.account, account.Snapshot, g.inst.States.Held()); err != nil {
-			g.inst.States.Why, g.inst.States.Snap = err.Error(), sandbox.Snapshot{}
-		}
-		g.inst.NoteStates()
+	g, image := a.behaviour.(*guest), a.props.module.Image()
+	if why := sandbox.CannotSave(image); why != "" {
+		return fmt.Errorf("the new code cannot be copied: %s", why)
 	}
-	if g.trial = trial; trial != nil {
-		a.looks |= uint8(lookTrial)
-	}
+	code := fingerprintOf(image)
+	err := fmt.Errorf("%w: it is in a long turn, or ends", swap.ErrNotNow)
+	between(a, func() {
+		visited(ctx, a, func() {
+			if err = nil; g.start != nil {
+				err = swap.ErrNotNow // it begins with the code that it has
+			} else if g.own != image && !bytes.Equal(code, fingerprintOf(g.own)) {
+				err = noteExchange(a, []record.Exchange{{Code: code, Way: record.Anew}}, a.sys.time.Now())
+			}
+			if err == nil {
+				begins(g, image)
+			}
+		})
+	})
+	return err
 }

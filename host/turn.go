@@ -80,6 +80,18 @@ func (g *guest) seal(scr *scratch, x *sandbox.Instance, done int, parts bool, f 
 // answers later.
 func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure) (_ int, _ *abi.Failure, held bool) {
 	sealed, looks := f, g.actor.sys.looks.Load()|uint32(g.actor.looks)
+	if looks&lookTrial != 0 && looks&lookCommit != 0 && f != nil {
+		if was := f; undone(g, scr, done, f) == nil {
+			if f, sealed = nil, nil; looks&lookBox != 0 {
+				g.keepTurns(scr, x, now, done, was, true)
+				g.dropBox()
+				looks &^= lookBox
+			}
+			if done == 0 {
+				return 0, nil, false // nothing has happened that a recorder could be told of
+			}
+		}
+	}
 	if looks&(lookFuel|lookFault|lookCommit) != 0 {
 		if done, f, held = g.report(scr, x, looks, now, done, parts, f); held {
 			return 0, nil, true
@@ -92,7 +104,10 @@ func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, p
 		g.keepTurns(scr, x, now, done, f, f == sealed)
 	}
 	if looks&lookTrial != 0 {
-		f = keepTrial(g, scr, x, now, done, f)
+		keepTrial(g, scr, x, now, done)
+		if looks&lookCommit == 0 {
+			f = undone(g, scr, done, f)
+		}
 	}
 	return done, f, false
 }
@@ -105,6 +120,9 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	}
 	t := a.newTurn(scr)
 	t.Time, t.Seed, t.Mail, t.Done, t.Failure, t.Worth = now, g.seed, scr.batch, done, f, scr.res.Worth
+	if f == nil && looks&lookTrial != 0 && g.actor.holds.has(holdSwap) { // the turn that has failed is undone
+		t.Mail = scr.batch[:done]
+	}
 	if l := &a.props.limits; scr.entry.TurnFuel != l.Fuel || scr.entry.MemoryLimit != l.Memory {
 		t.Fuel, t.Memory = scr.entry.TurnFuel, scr.entry.MemoryLimit
 	}
@@ -124,9 +142,9 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 		if t.Ended = turn.ByFailure; !fault {
 			t.Cut = x.Cut()
 		}
-	case done < len(scr.batch) && x.Ended():
+	case done < len(t.Mail) && x.Ended():
 		t.Ended = turn.ByHost
-	case done < len(scr.batch):
+	case done < len(t.Mail):
 		t.Ended = turn.ByGuest
 	}
 	return a.ask(scr, t, sealedEntry{now: now, done: done, parts: parts, f: f})

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -27,9 +28,9 @@ const (
 var ErrArchive = errors.New("not an archive of a store")
 
 // folders are those of a store; no file is anywhere else but the secret.
-var folders = []string{"log", "events"}
+var folders = []string{"log", "events", "modules"}
 
-// Export writes all that the store has: the log, the events and the secret, from which refs follow. Whoever reads it can pretend to
+// Export writes all that the store has: the log, the events, modules and the secret, from which refs follow. Whoever reads it can pretend to
 // be the system's actors. It is for a store without a system.
 func (s *Store) Export(ctx context.Context, to io.Writer) error {
 	if s.opt.FS != nil {
@@ -223,7 +224,7 @@ func nameOfStore(name string) bool {
 		return true
 	}
 	folder, file, found := strings.Cut(name, "/")
-	return found && (folder == folders[0] || folder == folders[1]) && file != "" && !strings.ContainsAny(file, "/\\:") && filepath.IsLocal(file) && !isLock(file)
+	return found && slices.Contains(folders, folder) && file != "" && !strings.ContainsAny(file, "/\\:") && filepath.IsLocal(file) && !isLock(file)
 }
 
 func extract(root *os.Root, name string, from io.Reader) (err error) {

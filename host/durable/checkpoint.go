@@ -279,10 +279,14 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 			return errors.Join(ErrClosing, s.err)
 		}
 		if at, err = s.append([]byte{version, tagMark}); err == nil {
+			s.modules.begin()
 			bytes, work = s.since.bytes.Swap(0), s.since.work.Swap(0)
 		}
 		return err
 	}, func(part []byte) (err error) {
+		if err := s.modules.has(part); err != nil {
+			return err
+		}
 		raw, waits = append(raw, part), waits+len(part) // copying is quicker than compressing: actors wait
 		for waits > mostRaw && len(raw) > 0 && err == nil {
 			err = p.add(raw[0])
@@ -311,7 +315,7 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	s.due.Store(min(max(leastDue, int64(p.to.Len())), s.opt.Size/8))
 	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(p.to.Len()), Actors: p.n - 1, Pause: pause}
 	s.mu.Unlock()
-	return s.log.Trim(at)
+	return errors.Join(s.log.Trim(at), s.sweepModules())
 }
 
 // mostRaw is how many bytes of a checkpoint are copied before actors wait for the compression.

@@ -22,6 +22,8 @@ import (
 // one if its end is marked, and the CRC-32C of each. Lives and signals have all their fields; those of limits that are not the
 // defaults. Kind 7 is all further kinds: another byte, behind the time, says which. Of a refusal: the kind, the sender, the
 // correlation, the checksum.
+// Of an exchange of code: the way, one more if its state goes on in the next record; the fingerprint; version, state and the SDK's state
+// as the old code has saved them, fuel; a part of a snapshot, by zstd.
 //
 // Numbers are LEB128, those that may be negative with the sign in the lowest bit. Refs and checksums are little endian. Strings and
 // bytes have their length before them, unless they are last.

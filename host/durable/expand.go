@@ -144,6 +144,8 @@ func (p *parser) record(c *shared) *record.Record {
 		r.Life = &record.Life{Path: p.string(), Type: p.string(), Args: p.data(), Parent: p.ref(), Incarnation: p.uint(), Code: p.data(), Limits: p.limits()}
 	case record.Took:
 		r.Signal = p.signal()
+	case record.Exchanged:
+		r.Exchange = p.exchange()
 	default:
 		p.fail(fmt.Sprintf("its kind is %d", r.Kind))
 	}

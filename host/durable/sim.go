@@ -2,6 +2,7 @@ package durable
 
 import (
 	"io"
+	"sync"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/wal"
@@ -13,6 +14,7 @@ type Sim struct {
 	Secret  host.Secret // of the system; it outlives each process
 	Rand    io.Reader   // for the log's salts
 	Segment int64       // bytes of a file of the log at most; 0: as it is otherwise
+	Modules *sync.Map   // files of modules by name, which outlive each process; nil: none are kept
 
 	Opened    func(*Store)       // called when the store is open; nil: nobody is told
 	Recovered func(*host.System) // called when durable actors are back, and nothing else has happened; nil: nobody is told

@@ -20,6 +20,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/wal"
+	"github.com/wasmactors/wasmactors/runtime"
 )
 
 // Sync says what a turn of a durable actor waits for before it takes effect.
@@ -64,6 +65,9 @@ type Options struct {
 	FS wal.FS
 	// Index is where the index of events is, for tests; nil: the folder events of Dir.
 	Index vfs.FS
+	// Code loads code that the store has kept ([Store.Keep]), for actors that do not run that of their module. nil: a start is refused
+	// that needs some.
+	Code func(fingerprint []byte, m *Module) (*runtime.Image, error)
 	// Sim makes the store one of a simulation; nil: it is none.
 	Sim *Sim
 }
@@ -122,6 +126,8 @@ type Store struct {
 	kept    chan struct{}      // nobody makes checkpoints any more; nil: nobody has
 	writing sync.Mutex         // a checkpoint is being made
 
+	modules modules
+
 	opening sync.Mutex
 	events  atomic.Pointer[persist.Journal] // nil: there are none
 }
@@ -172,6 +178,9 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s.log = log
+	if err := s.openModules(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
 	if o.Sim != nil {
 		s.secret = o.Sim.Secret
 	} else if s.secret, err = readSecret(o.Dir); err != nil {
@@ -248,6 +257,7 @@ var _ interface {
 	record.Gate
 	record.Outputs
 	record.Freezer
+	record.Codes
 } = (*Store)(nil)
 
 // Turn implements record.Recorder: the turn goes on at once, and what leaves the process because of it waits.
@@ -337,13 +347,18 @@ func (s *Store) Note(r *record.Record) {
 	}
 	if err := s.note(r); err != nil {
 		_ = s.fail(err)
+		return
 	}
+	s.modules.noted(r)
 }
 
 func (s *Store) note(r *record.Record) error {
 	size := 0
+	state := packed(r.Exchange)
 	if r.Message != nil {
 		size = messageSize(r.Message)
+	} else if r.Exchange != nil {
+		size = exchangeSize(r.Exchange, state)
 	} else {
 		size = otherSize(r)
 	}
@@ -359,6 +374,8 @@ func (s *Store) note(r *record.Record) error {
 		to = s.shared.appendRefusal(to, r.Actor, r.Time, r.Message)
 	} else if r.Message != nil {
 		to = s.shared.appendMessage(to, r.Actor, r.Time, r.Message)
+	} else if r.Exchange != nil {
+		to = s.shared.appendExchange(to, r, state)
 	} else {
 		to = s.shared.appendOther(to, r)
 	}
@@ -414,7 +431,7 @@ func (s *Store) full() bool { return s.used() > s.opt.Size/4*3 }
 
 // used is how many bytes the files have.
 func (s *Store) used() int64 {
-	n := s.log.Used()
+	n := s.log.Used() + s.modules.bytes.Load()
 	if j := s.events.Load(); j != nil {
 		n += j.Used()
 	}

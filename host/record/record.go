@@ -70,6 +70,12 @@ type Outputs interface {
 	Later(after uint64, bytes int, f func(error))
 }
 
+// Codes is a recorder that has the code that actors run, also where no module has it any more.
+type Codes interface {
+	// Code is an image with a fingerprint that records name. It may be called by any goroutine, also several times.
+	Code(fingerprint []byte) (*sandbox.Image, error)
+}
+
 // Freezer is a recorder of durable actors that is told of the end of their system.
 type Freezer interface {
 	// Resting is called before an orderly end, when all recorded actors are at rest: none handles anything.
@@ -92,9 +98,10 @@ const (
 	Turned                    // Entry
 	Refused                   // Message, see Refusal: the actor was sent it and has not taken it in
 	Changed                   // Life: its limits are other ones from now on
+	Exchanged                 // Exchange: it goes on with other code
 )
 
-var kinds = [...]string{"", "began", "restarted", "ended", "accepted", "took", "turned", "refused", "changed"}
+var kinds = [...]string{"", "began", "restarted", "ended", "accepted", "took", "turned", "refused", "changed", "exchanged"}
 
 // String is the kind's name.
 func (k Kind) String() string {
@@ -115,6 +122,8 @@ type Record struct {
 	Message *Message `cbor:"5,keyasint,omitempty"`
 	Signal  *Signal  `cbor:"6,keyasint,omitempty"`
 	Entry   *Entry   `cbor:"7,keyasint,omitempty"`
+
+	Exchange *Exchange `cbor:"8,keyasint,omitempty"`
 }
 
 // Life is an actor. Its strategy and capabilities are its props', which are not recorded.

@@ -3,7 +3,6 @@ package upgrade
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -16,10 +15,10 @@ const longest = 5 * time.Second
 
 // convert has a copy of the actor saved by its code, and loaded by the image. It then hands the last inputs to the loaded copy,
 // whose state from before them is the result. Nothing of it touches the actor.
-func convert(t *swap.Taken, image *sandbox.Image, try int) (state *sandbox.Snapshot, tried int, err error) {
+func convert(t *swap.Taken, image *sandbox.Image, try int) (to *swap.Code, tried int, err error) {
 	if alike(t.Image, image) {
-		state, err = carry(t, image)
-		return state, 0, err
+		state, err := carry(t, image)
+		return &swap.Code{Image: image, State: state, Same: true}, 0, err
 	}
 	saved, err := save(t)
 	if err != nil {
@@ -33,15 +32,8 @@ func convert(t *swap.Taken, image *sandbox.Image, try int) (state *sandbox.Snaps
 	start := t.Start
 	start.State = saved
 	entry := entryOf(t)
-	cmds, err := turn(x, entry, &abi.Envelope{Kind: abi.KindStart, Time: entry.Now, Payload: abi.AppendStart(nil, &start)})
-	if err == nil && len(cmds) > 0 {
-		err = fmt.Errorf("it has asked for %s, and may only read", cmds[0].Op)
-	}
-	state = &sandbox.Snapshot{}
-	if err == nil {
-		err = x.Save(state)
-	}
-	if err != nil {
+	to = &swap.Code{Image: image, Saved: saved, Time: entry.Now}
+	if to.State, to.Fuel, err = swap.Load(x, &start, entry); err != nil {
 		return nil, 0, fmt.Errorf("load: %w", err)
 	}
 	inputs := t.Inputs[max(0, len(t.Inputs)-try):]
@@ -49,7 +41,7 @@ func convert(t *swap.Taken, image *sandbox.Image, try int) (state *sandbox.Snaps
 		in := &inputs[i]
 		entry.Now, entry.FirstTurn = in.Envelope.Time, in.Turn
 		var f *abi.Failure
-		_, err := turn(x, entry, &in.Envelope)
+		_, _, err := swap.Turn(x, entry, &in.Envelope)
 		if errors.As(err, &f) && f.Kind == abi.FailureGuestError {
 			continue // the old code has handled it in another state
 		}
@@ -58,7 +50,7 @@ func convert(t *swap.Taken, image *sandbox.Image, try int) (state *sandbox.Snaps
 		}
 		tried++
 	}
-	return state, tried, nil
+	return to, tried, nil
 }
 
 // carry takes a state to the same code under other limits.
@@ -75,12 +67,11 @@ func carry(t *swap.Taken, image *sandbox.Image) (*sandbox.Snapshot, error) {
 
 // entryOf is what a turn of the upgrade may spend. Its random numbers are not those of the actor's turns.
 func entryOf(t *swap.Taken) *sandbox.Entry {
-	entry := t.Entry
-	entry.FirstTurn = math.MaxUint64 - entry.FirstTurn
+	entry := swap.EntryOf(t.Entry)
 	if entry.Deadline == 0 || entry.Deadline > longest {
 		entry.Deadline = longest
 	}
-	return &entry
+	return entry
 }
 
 // save has a copy of the actor answer the envelope save.
@@ -94,7 +85,7 @@ func save(t *swap.Taken) (*abi.State, error) {
 	}
 	defer x.Put()
 	entry := entryOf(t)
-	cmds, err := turn(x, entry, &abi.Envelope{Kind: abi.KindSave, Time: entry.Now, Payload: []byte{0xf6}})
+	cmds, _, err := swap.Turn(x, entry, &abi.Envelope{Kind: abi.KindSave, Time: entry.Now, Payload: []byte{0xf6}})
 	switch {
 	case err != nil:
 		return nil, err
@@ -116,25 +107,4 @@ func save(t *swap.Taken) (*abi.State, error) {
 		return nil, fmt.Errorf("what the SDK has saved is not one item of CBOR: %w", err)
 	}
 	return &abi.State{Version: c.Key, Payload: append([]byte{}, c.Payload...), Own: append([]byte{}, c.Options...)}, nil
-}
-
-// turn has an instance handle one envelope, and returns its commands, which are valid until the next turn.
-func turn(x *sandbox.Instance, entry *sandbox.Entry, e *abi.Envelope) ([]abi.Command, error) {
-	if !x.Push(e) {
-		return nil, fmt.Errorf("the envelope has %d bytes, the inbox %d", abi.EnvelopeSize(e), sandbox.InboxCap(x.Image()))
-	}
-	var res sandbox.Result
-	x.Run(entry, &res)
-	if res.Failure != nil {
-		f := *res.Failure
-		return nil, &f
-	}
-	_, cmds, _, err := x.NextTurn(nil)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(cmds); n > 0 && cmds[n-1].Op == abi.OpFail {
-		return nil, &abi.Failure{Kind: abi.FailureGuestError, Reason: string(cmds[n-1].Reason), Turn: entry.FirstTurn}
-	}
-	return cmds, nil
 }

@@ -37,7 +37,7 @@ func repeat(t *swap.Taken, image *sandbox.Image, state *sandbox.Snapshot, entrie
 			if e.Mail[j].Kind == abi.KindStart {
 				return nil, fmt.Errorf("it has been restarted since")
 			}
-			if _, err := turn(x, &entry, &e.Mail[j]); err != nil {
+			if _, _, err := swap.Turn(x, &entry, &e.Mail[j]); err != nil {
 				if !compared {
 					return nil, err
 				}

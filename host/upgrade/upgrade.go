@@ -318,6 +318,9 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 		}
 		a := &Actor{Path: x.Ref.Path(), Type: x.Type, ref: x.Ref}
 		ways := u.Ways(a.Path, x.Type)
+		if ways == nil && x.Durable {
+			ways = DefaultDurable
+		}
 		a.restarts = ways == nil || slices.Contains(ways, Restart)
 		if x.Image == nil {
 			u.by[x.Ref.UID()] = a
@@ -326,6 +329,9 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 		}
 		var err error
 		a.Way, err = choose(ways, x.Type, u.Events(a.Path, x.Type), x.Image, u.image)
+		if err == nil && x.Image != u.old {
+			err = sandbox.Replaces(u.image, x.Image)
+		}
 		switch u.by[x.Ref.UID()] = a; {
 		case err != nil:
 			a.Did, a.Why = Kept, err.Error()
@@ -506,7 +512,7 @@ func (u *run) exchange(a *Actor) {
 }
 
 // one saves and loads an actor, and exchanges its code unless trial is nil. It is false if that may succeed later.
-func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *swap.Trial) bool {
+func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Trial) bool {
 	u.note(a, Kept, "")
 	begun := time.Now()
 	ctx, cancel := u.visiting(u.ctx)
@@ -516,7 +522,7 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *
 		u.note(a, Kept, err.Error())
 		return u.Insist || !errors.Is(err, swap.ErrNotNow)
 	}
-	state, tried, err := convert(t, u.image, u.Try)
+	to, tried, err := convert(t, u.image, u.Try)
 	defer u.passed(a, begun, tried)
 	switch {
 	case err != nil:
@@ -530,13 +536,13 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *sandbox.Snapshot) *
 		return true
 	}
 	u.note(a, Upgraded, "") // before it can crash and go back
-	probing := trial(a, t, state)
-	if err = t.Switch(u.ctx, u.image, state, probing); err != nil {
+	probing := trial(a, t, to)
+	if err = t.Switch(u.ctx, to, probing); err != nil {
 		if probing != nil {
 			probing.End(err.Error())
 		}
 		u.note(a, Kept, err.Error())
-		return false
+		return !errors.Is(err, swap.ErrMoved)
 	}
 	t.Log(abi.LogInfo, "upgrade: it goes on with other code")
 	return true
@@ -550,15 +556,15 @@ func (u *run) passed(a *Actor, since time.Time, tried int) {
 }
 
 // trial is nil if nothing can go back.
-func (u *run) trial(a *Actor, t *swap.Taken, state *sandbox.Snapshot) *swap.Trial {
+func (u *run) trial(a *Actor, t *swap.Taken, to *swap.Code) *swap.Trial {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	n := int64(t.State.Bytes()+state.Bytes()) + mostKept/16
+	n := int64(t.State.Bytes()+to.State.Bytes()) + mostKept/16
 	if u.Probation == 0 && u.Canary == 0 || u.kept+n > u.Keep {
 		return nil
 	}
 	u.kept += n
-	trial := swap.NewTrial(t.Image, t.State, state.Clone(), mostKept, func(*abi.Failure) {
+	trial := swap.NewTrial(t.Image, t.State, to.State.Clone(), mostKept, func(*abi.Failure) {
 		u.mu.Lock()
 		u.crashes++
 		u.crashed = append(u.crashed, a)
@@ -603,6 +609,10 @@ func (u *run) back(a *Actor) {
 	defer cancel()
 	stays := func(why string) { u.note(a, Upgraded, "it has not gone back: "+why) }
 	t, err := swap.Take(ctx, u.sys, a.ref.UID())
+	for errors.Is(err, swap.ErrNotNow) && ctx.Err() == nil && !swap.Manual(u.sys) { // its last turn may wait for its record
+		time.Sleep(time.Millisecond)
+		t, err = swap.Take(ctx, u.sys, a.ref.UID())
+	}
 	if err != nil {
 		stays(err.Error())
 		return
@@ -619,7 +629,7 @@ func (u *run) back(a *Actor) {
 	}
 	s, err := repeat(t, t.Trial.Old, state, entries, true)
 	if err == nil {
-		if err = t.Switch(ctx, t.Trial.Old, s, nil); err != nil {
+		if err = t.Switch(ctx, &swap.Code{Image: t.Trial.Old, State: s, Time: t.Entry.Now}, nil); err != nil {
 			stays(err.Error())
 			return
 		}
@@ -634,7 +644,7 @@ func (u *run) back(a *Actor) {
 	_ = u.sys.Operate().Pause(a.ref, false)
 	image := t.Image
 	if s, err = repeat(t, image, now, entries, false); err == nil {
-		err = t.Switch(ctx, image, s, nil)
+		err = t.Switch(ctx, &swap.Code{Image: image, State: s, Time: t.Entry.Now}, nil)
 	} else {
 		t.Let()
 	}
@@ -662,7 +672,7 @@ func (u *run) goBack() {
 		case a.Did != Upgraded && a.Did != Restarted:
 		case !begun:
 			u.back(a)
-		case below(a.Path, begins) || swap.Renew(u.sys, a.ref.UID()):
+		case u.begins(a, below(a.Path, begins)):
 			begins[a.Path] = true
 			u.note(a, WentBack, "it was restarted, and once more with the old code")
 		}
@@ -687,13 +697,24 @@ func (u *run) insisted() (all []*Actor) {
 func (u *run) restart(all []*Actor) {
 	begins := map[string]bool{}
 	for _, a := range all {
-		if covered := below(a.Path, begins); !covered && !swap.Renew(u.sys, a.ref.UID()) {
-			u.note(a, Kept, swap.ErrGone.Error())
+		if !u.begins(a, below(a.Path, begins)) {
+			u.note(a, Kept, "it is gone, or that it begins anew cannot be recorded")
 			continue
 		}
 		begins[a.Path] = true
 		u.note(a, map[bool]string{true: Upgraded, false: Restarted}[a.Way == Events], a.Why)
 	}
+}
+
+// begins has an actor begin anew with the module's code. One above it does, if it is covered.
+func (u *run) begins(a *Actor, covered bool) bool {
+	ctx, cancel := u.visiting(context.WithoutCancel(u.ctx))
+	defer cancel()
+	if !covered {
+		return swap.Renew(ctx, u.sys, a.ref.UID())
+	}
+	_ = swap.Assign(ctx, u.sys, a.ref.UID()) // a volatile one needs none; another one keeps its code
+	return true
 }
 
 func (u *run) report(why string) *Report {

@@ -21,9 +21,12 @@ const (
 	Restart Way = "restart"
 )
 
-// Default are the ways of an actor that nothing is said about: its state goes over, or its events do. Where neither is possible, it is
+// Default are the ways of a volatile actor that nothing is said about: its state goes over, or its events do. Where neither is possible, it is
 // restarted, as it was before there was another way; the report says so.
 var Default = []Way{State, Events, Restart}
+
+// DefaultDurable are those of a durable actor: it is only restarted, and loses its state, if it is said that it may.
+var DefaultDurable = []Way{State, Events}
 
 // ParseWays checks the names of ways.
 func ParseWays(names []string) (ways []Way, err error) {

@@ -50,6 +50,7 @@ var machine = map[string]string{
 	"host/durable.go":                          "how long the end of a process may wait for durable actors; a manual system runs within",
 	"host/durable/checkpoint.go":               "by a caller's context, and how long turns may take to come to rest, which run in the machine's time",
 	"host/durable/store.go":                    "the secret and the salts of a store, which outlive every run; the default of Options.Clock",
+	"host/durable/modules.go":                  "nonces of what a store encrypts, which no run depends on",
 	"host/persist/keys.go":                     "nonces of what is encrypted, which outlive every run",
 	"host/internal/look/flow.go":               "which turns are shown as a sample: nothing that runs depends on it",
 	"host/idle.go":                             "waits for the machine's goroutines; a manual system runs within, and moves its clock",

@@ -20,13 +20,15 @@ type Taken struct {
 	Why        error
 	Start      abi.Start     // as its next start envelope would be, without a state
 	Entry      sandbox.Entry // what its next turn may spend and gets to see
+	Durable    bool          // a recorder has to be told of what becomes of it
 	Waits      int           // answers that it waits for
 	Inputs     []Input       // that it has handled lately, if they are kept
 	Trial      *Trial        // under way; nil: none
 
-	// Switch has the actor go on with a state of another image, and begins a trial if it is not nil. It fails with ErrMoved if a turn
-	// has run, or the incarnation has ended, since the guest was taken. Afterwards the actor runs in each case.
-	Switch func(ctx context.Context, image *sandbox.Image, state *sandbox.Snapshot, trial *Trial) error
+	// Switch has the actor go on with other code, and begins a trial if it is not nil. It fails with ErrMoved if a turn
+	// has run, or the incarnation has ended, since the guest was taken; of a durable actor also if it cannot be recorded. Afterwards
+	// the actor runs in each case.
+	Switch func(ctx context.Context, to *Code, trial *Trial) error
 	// Let lets the actor go on as it is.
 	Let func()
 	// Log says something about the actor, as an event; level is abi.LogInfo, for one.
@@ -46,8 +48,6 @@ var (
 	ErrNotNow = errors.New("it is starting, failed or being restarted")
 	// ErrMoved says that the actor is not any more what was taken.
 	ErrMoved = errors.New("it has had a turn, or has been restarted, meanwhile")
-	// ErrDurable says that the records of a durable actor say nothing of other code.
-	ErrDurable = errors.New("it is durable: the code of durable actors can only be replaced while they do not exist")
 )
 
 // Take holds a guest. Package host sets it.
@@ -58,6 +58,7 @@ type Member struct {
 	Ref        ref.Ref
 	Path, Type string
 	Image      *sandbox.Image // that it runs; nil: it is between two incarnations
+	Durable    bool
 }
 
 // Members are the actors of a *host.Module, sorted by path. Package host sets it.
@@ -66,9 +67,13 @@ var Members func(ctx context.Context, system, module any) []Member
 // Settle ends the trial of an actor. Package host sets it.
 var Settle func(ctx context.Context, system any, of abi.Ref)
 
-// Renew restarts an actor with the code that its module has now; false: there is no such actor. The child of a resender ends, so
-// that another one takes its place. Package host sets it.
-var Renew func(system any, of abi.Ref) bool
+// Renew restarts an actor with the code that its module has now; false: there is no such actor, or that cannot be recorded. The child
+// of a resender ends, so that another one takes its place. Package host sets it.
+var Renew func(ctx context.Context, system any, of abi.Ref) bool
+
+// Assign has the next incarnation of a durable actor begin with the code that its module has now, as those of others do. Package
+// host sets it.
+var Assign func(ctx context.Context, system any, of abi.Ref) error
 
 // Manual reports whether a system runs only while somebody calls it. Package host sets it.
 var Manual func(system any) bool

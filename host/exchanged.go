@@ -1,0 +1,213 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
+	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/internal/work"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// The code of a durable actor changes with a record, and with nothing else: a restart keeps it, whatever its module has by then. The
+// record has what the new state follows from. So after a crash the actor is what it was before the record, or what it was after it.
+
+// exchange has the actor sleep in a state of another image.
+func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot, trial *swap.Trial) {
+	keeps := g.inst.States != nil
+	sandbox.Use(image) // it is open: the upgrade, or the trial, has it
+	g.inst.ForgetStates()
+	g.dropBox()
+	if g.track != nil {
+		g.track.Lose("its code was exchanged")
+	}
+	g.inst.Release()
+	g.inst.ForgetSleep()
+	dropTrial(g, "other code has come")
+	setCode(g, image)
+	if a.durable {
+		begins(g, image)
+	} else if g.module.Image() != image {
+		g.pin = pin{g.module.Image(), image}
+	}
+	g.inst.FallAsleep(state)
+	if keeps {
+		g.inst.States = &instance.States{Snap: *state.Clone()}
+		if err := work.Hold(&a.account, account.Snapshot, g.inst.States.Held()); err != nil {
+			g.inst.States.Why, g.inst.States.Snap = err.Error(), sandbox.Snapshot{}
+		}
+		g.inst.NoteStates()
+	}
+	if g.trial = trial; trial != nil {
+		a.looks |= uint8(lookTrial)
+	}
+}
+
+// exchangesOf are the records of an exchange; none: nothing of it is recorded.
+func exchangesOf(a *actor, to *swap.Code) (all []record.Exchange, err error) {
+	if !a.durable || to.Same {
+		return nil, nil
+	}
+	code := fingerprintOf(to.Image)
+	if code == nil {
+		return nil, errors.New("its code has been closed")
+	}
+	if s := to.Saved; s != nil {
+		return []record.Exchange{{Code: code, Way: record.Loaded, Version: s.Version, Saved: s.Payload, Own: s.Own, Fuel: to.Fuel}}, nil
+	}
+	b, err := sandbox.AppendSnapshot(nil, to.Image, to.State)
+	if err == nil && len(b) > record.MostStates {
+		err = fmt.Errorf("its state has %d bytes, of which at most %d are recorded", len(b), record.MostStates)
+	}
+	for err == nil && len(b) > 0 {
+		n := min(len(b), record.MostState)
+		all = append(all, record.Exchange{Code: code, Way: record.Copied, State: b[:n], More: n < len(b)})
+		b = b[n:]
+	}
+	return all, err
+}
+
+// errEnds says that nothing is recorded any more.
+var errEnds = errors.New("its system ends")
+
+// noteExchange tells the recorder of an exchange, if there is room. The time is that of the turn that loads.
+func noteExchange(a *actor, all []record.Exchange, at int64) error {
+	d := a.sys.durable
+	switch {
+	case len(all) == 0:
+		return nil
+	case d != nil && d.frozen.Load():
+		return errEnds
+	}
+	if g, ok := a.sys.cfg.recorder.(record.Gate); ok {
+		for i := range all {
+			if err := g.Admit(len(all[i].Saved) + len(all[i].Own) + len(all[i].State)); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range all {
+		tellRecorder(a.sys, &record.Record{Kind: record.Exchanged, Actor: a.uid, Time: at, Exchange: &all[i]})
+	}
+	return nil
+}
+
+// between calls f between two checkpoints: what it records is before the mark of one, and the actor's state in it, or behind it.
+func between(a *actor, f func()) {
+	if d := a.sys.durable; d != nil && a.durable {
+		d.checkpoints.Lock()
+		defer d.checkpoints.Unlock()
+	}
+	f()
+}
+
+// code finds the image that records of an actor name.
+func (p *repeats) code(a *actor, fingerprint []byte) (*sandbox.Image, error) {
+	if image := a.props.module.Image(); bytes.Equal(fingerprintOf(image), fingerprint) {
+		return image, nil
+	}
+	has, ok := p.sys.cfg.recorder.(record.Codes)
+	if !ok {
+		return nil, rebuild.ErrCode
+	}
+	image, err := has.Code(fingerprint)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", rebuild.ErrCode, err)
+	}
+	d := image.Description()
+	switch {
+	case !bytes.Equal(fingerprintOf(image), fingerprint):
+		return nil, fmt.Errorf("%w: what is kept of that code has become other code", rebuild.ErrCode)
+	case !d.Has(a.props.typ):
+		return nil, fmt.Errorf("%w: that code has no %s", rebuild.ErrCode, a.props.typ)
+	case sandbox.CannotSave(image) != "":
+		return nil, fmt.Errorf("%w: that code cannot be copied: %s", rebuild.ErrCode, sandbox.CannotSave(image))
+	}
+	return image, nil
+}
+
+// runs has the next incarnation of an actor begin with the image that records name; empty: they say nothing of it.
+func (p *repeats) runs(a *actor, fingerprint []byte) error {
+	if len(fingerprint) == 0 || a.props.module == nil {
+		return nil
+	}
+	image, err := p.code(a, fingerprint)
+	if err == nil {
+		begins(a.behaviour.(*guest), image)
+	}
+	return err
+}
+
+// exchanged has an actor go on with other code.
+func (p *repeats) exchanged(a *actor, r *record.Record) error {
+	x := r.Exchange
+	g, ok := a.behaviour.(*guest)
+	if !ok {
+		return errors.New("it is no guest")
+	}
+	if x.Way == record.Copied {
+		if p.states[a.uid] = append(p.states[a.uid], x.State...); len(p.states[a.uid]) > record.MostStates {
+			return errors.New("its state has more bytes than are recorded")
+		}
+		if x.More {
+			return nil
+		}
+	}
+	state := p.states[a.uid]
+	delete(p.states, a.uid)
+	if x.Way == record.Anew {
+		return p.runs(a, x.Code)
+	}
+	if !a.begun.Load() || a.isHeld() {
+		return fmt.Errorf("its code is exchanged while it is %v", a.life.State())
+	}
+	image, err := p.code(a, x.Code)
+	if err != nil {
+		return err
+	}
+	return p.step(a, r, nil, func(*scratch) {
+		var snap *sandbox.Snapshot
+		var err error
+		if x.Way == record.Copied {
+			snap, err = sandbox.DecodeSnapshot(image, state, 0)
+		} else {
+			snap, err = reload(a, g, image, r)
+		}
+		if err != nil {
+			p.err = err
+			return
+		}
+		exchange(a, g, image, snap, nil)
+	})
+}
+
+// reload has the new code load what the old code has saved, as it did before.
+func reload(a *actor, g *guest, image *sandbox.Image, r *record.Record) (*sandbox.Snapshot, error) {
+	x, err := sandbox.Get(image)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Put()
+	start, own := startOf(a, g), r.Exchange
+	start.State = &abi.State{Version: own.Version, Payload: own.Saved, Own: own.Own}
+	state, fuel, err := swap.Load(x, &start, swap.EntryOf(entryAfter(a, g, r.Time)))
+	if err == nil && fuel != own.Fuel {
+		err = fmt.Errorf("it has taken %d fuel, and had taken %d", fuel, own.Fuel)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the new code does not load again what it has loaded: %w", err)
+	}
+	return state, nil
+}
+
+// entryAfter is what a turn after those of the actor may spend.
+func entryAfter(a *actor, g *guest, now int64) sandbox.Entry {
+	l := &a.props.limits
+	return sandbox.Entry{Now: now, FirstTurn: a.turns, Seed: g.seed, TurnFuel: l.Fuel, Deadline: l.Deadline, MemoryLimit: l.Memory, OutboxLimit: l.Outbox}
+}
