@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -53,6 +54,7 @@ type loaded struct {
 	image *runtime.Image
 	hash  string
 	built *buildResult
+	fetch fetch // its code, again
 }
 
 // Hash is the SHA-256 of a module's code in hexadecimal; "" if there is no such module.
@@ -106,8 +108,10 @@ func (c *Change) compare() error {
 		if old == now {
 			continue
 		}
-		if a := durableWith(m, mod.Name); a != "" && old != nil && old.hash != now.hash && b.store != nil {
-			return fmt.Errorf("module %s has changed, and the durable actor %s runs it: %w", mod.Name, a, errDurable)
+		if a := durableWith(m, mod.Name); a != "" && b.store != nil {
+			if why := sandbox.CannotSave(now.image); why != "" {
+				return fmt.Errorf("module %s has changed, and the durable actor %s runs it, whose state must be savable: %s", mod.Name, a, why)
+			}
 		}
 		change := ModuleChange{Name: mod.Name, Now: now.hash}
 		if old != nil {
@@ -150,6 +154,7 @@ func (c *Change) retire(before map[string]*loaded) {
 	for name, l := range before {
 		if c.loaded[name] != l {
 			c.b.codes.retire(name, l)
+			c.b.releaseCode(l)
 		}
 	}
 }
@@ -239,7 +244,11 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 func (c *Change) renew(ctx context.Context, sys *host.System, name string, steps []step) (done []ActorChange) {
 	b := c.b
 	o := upgrade.Options{Insist: true, Patience: reloadPatience, Ways: c.Manifest.ways(name), Events: b.hasEvents(c.Manifest)}
-	r, err := upgrade.Run(context.WithoutCancel(ctx), sys, b.modules[name], c.loaded[name].image, o)
+	err := b.keepCode(ctx, c.Manifest, name, c.loaded[name])
+	var r *upgrade.Report
+	if err == nil {
+		r, err = upgrade.Run(context.WithoutCancel(ctx), sys, b.modules[name], c.loaded[name].image, o)
+	}
 	if err != nil {
 		return []ActorChange{{Path: "/user", Did: "restarted", Err: fmt.Errorf("module %s: %w", name, err)}}
 	}

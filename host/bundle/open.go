@@ -106,6 +106,7 @@ type Bundle struct {
 	loaded      map[string]*loaded
 	modules     map[string]*host.Module
 	codes       codes
+	kept        keptCodes
 	log         *slog.Logger
 	traces      trace.TracerProvider
 	adjustProps func(*Actor, host.Props) host.Props // nil: as the manifest says
@@ -244,14 +245,15 @@ func openModule(ctx context.Context, engine *runtime.Engine, mod Module, o Optio
 			return nil, err
 		}
 		image, err := engine.Load(ctx, code, cfg)
-		return &loaded{image: image, hash: hashOf(code)}, err
+		again := func(ctx context.Context) ([]byte, error) { return readModule(ctx, mod) }
+		return &loaded{image: image, hash: hashOf(code), fetch: again}, err
 	}
 	built, err := Build(ctx, mod, o)
 	if err != nil {
 		return nil, err
 	}
 	image, err := engine.LoadFrom(ctx, runtime.Source{Sum: built.Sum, Read: built.Code}, cfg)
-	return &loaded{image: image, hash: hexOf(built.Sum), built: built}, err
+	return &loaded{image: image, hash: hexOf(built.Sum), built: built, fetch: built.Code}, err
 }
 
 // ImageConfig is how the module becomes an image.
@@ -351,6 +353,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	} {
 		if err := start(sys); err != nil {
 			starting.Abandon()
+			b.retireKept()
 			return nil, errOf(err, sys.Close(context.Background()))
 		}
 	}
@@ -385,6 +388,7 @@ func (b *Bundle) startActors(sys *host.System, starting starting) error {
 		}
 	}
 	starting.Release()
+	b.catchUp(sys)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -325,10 +324,16 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 		sys, err := host.New(cfg)
 		return sys, volatile{}, err
 	}
+	o.Code = b.loadKept
 	if b.store, err = m.Store.openWith(o); err != nil {
 		return nil, nil, err
 	}
 	b.opened.Store(b.store)
+	for _, mod := range m.Modules {
+		if err := b.keepCode(context.Background(), m, mod.Name, b.loaded[mod.Name]); err != nil {
+			return nil, nil, errOf(err, b.closeStore())
+		}
+	}
 	if keepsEvents(m) {
 		if b.journal, err = b.store.Events(); err != nil {
 			return nil, nil, errOf(fmt.Errorf("the store %s: %w", m.Store.Path, err), b.closeStore())
@@ -375,9 +380,6 @@ func (b *Bundle) StoreFailure() error {
 	}
 	return b.store.Err()
 }
-
-// errDurable is the refusal of a change that a durable actor cannot follow.
-var errDurable = errors.New("its state cannot go on in another module: end the bundle, and have the store forget the actor (wasmactors store forget)")
 
 // textOf is what a manifest says of its store.
 func textOf(s *Store) string {

@@ -16,7 +16,7 @@ import (
 // upgradeKey is the key of a module, or of an actor and all below it, that says how state comes to other code.
 const upgradeKey = "upgrade"
 
-var upgradeShape = list("how its actors come to other code while they run: the first of these ways that their code allows; default: state, events, restart. "+
+var upgradeShape = list("how its actors come to other code while they run: the first of these ways that their code allows; default: state, events, restart, and of durable actors state, events. "+
 	"state: the old code writes the state and the new code reads it; events: the new code handles the events that the actor has kept; "+
 	"replay: not there yet; restart: it begins anew, and the state is lost", enum("a way", "state", "events", "replay", "restart"))
 
@@ -86,7 +86,7 @@ func (b *Bundle) PrepareModule(ctx context.Context, name string, code []byte, o 
 		return nil, m.ModuleError(mod, err)
 	}
 	c := &Change{Manifest: m, b: b, loaded: maps.Clone(b.loaded)}
-	c.loaded[name] = &loaded{spec: b.loaded[name].spec, image: image, hash: hashOf(code)}
+	c.loaded[name] = &loaded{spec: b.loaded[name].spec, image: image, hash: hashOf(code), fetch: fetching(code)}
 	err = checkTypes(m, c.loaded)
 	if err == nil {
 		err = c.compare()
@@ -144,12 +144,21 @@ func (c *Change) exchange(ctx context.Context, sys *host.System, name string, o 
 	b := c.b
 	before, now, module := b.loaded[name], c.loaded[name], b.modules[name]
 	o.Ways, o.Events = c.Manifest.ways(name), b.hasEvents(c.Manifest)
-	r, err := upgrade.Run(ctx, sys, module, now.image, o)
+	var r *upgrade.Report
+	var err error
+	if !o.Plan {
+		err = b.keepCode(ctx, c.Manifest, name, now)
+	}
+	if err == nil {
+		r, err = upgrade.Run(ctx, sys, module, now.image, o)
+	}
 	if module.Image() != now.image {
 		c.loaded[name] = before
+		b.releaseCode(now)
 		b.codes.retire(name, now)
 		return r, err
 	}
+	defer b.releaseCode(before)
 	b.adopt(name, now)
 	b.codes.retire(name, before)
 	return r, err

@@ -1,0 +1,166 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/durable"
+	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// The code of durable actors is kept in the store before they run it: they come back with it, whatever the manifest names by then. When they
+// are back they are upgraded to what the manifest names.
+
+// fetch reads the code of a module.
+type fetch func(context.Context) ([]byte, error)
+
+// fetching is code that has been read.
+func fetching(code []byte) fetch { return func(context.Context) ([]byte, error) { return code, nil } }
+
+// keepCode keeps what a module has, if durable actors may run it. Nothing is kept without a store.
+func (b *Bundle) keepCode(ctx context.Context, m *Manifest, name string, l *loaded) error {
+	if b.store == nil || durableWith(m, name) == "" {
+		return nil
+	}
+	sum, err := sandbox.Fingerprint(l.image)
+	if err != nil {
+		return err
+	}
+	if b.store.Holds(sum[:]) {
+		return nil
+	}
+	code, err := l.fetch(ctx)
+	if err == nil && hashOf(code) != l.hash {
+		err = errors.New("its code has changed since it was loaded")
+	}
+	var config []byte
+	if err == nil {
+		spec := l.spec
+		spec.Go, spec.Wasm, spec.Upgrade = "", "", nil
+		config, err = json.Marshal(spec)
+	}
+	if err == nil {
+		err = b.store.Keep(sum[:], &durable.Module{Name: name, Config: config, Code: code})
+	}
+	if err != nil {
+		return fmt.Errorf("module %s: the store cannot keep its code: %w", name, err)
+	}
+	return nil
+}
+
+// releaseCode says that no actor begins with what a module has had.
+func (b *Bundle) releaseCode(l *loaded) {
+	if b.store == nil {
+		return
+	}
+	if sum, err := sandbox.Fingerprint(l.image); err == nil {
+		b.store.Release(sum[:])
+	}
+}
+
+// keptCodes are the images of code that the store has kept, while durable actors come back.
+type keptCodes struct {
+	mu     sync.Mutex
+	images map[string]*loaded // by fingerprint
+}
+
+// loadKept implements durable.Options.Code. Limits are those of the present module of that name, and memory at least what it was: a state
+// of then must fit.
+func (b *Bundle) loadKept(fingerprint []byte, kept *durable.Module) (*runtime.Image, error) {
+	k := &b.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := k.images[string(fingerprint)]; l != nil {
+		return l.image, nil
+	}
+	var mod Module
+	if err := json.Unmarshal(kept.Config, &mod); err != nil {
+		return nil, fmt.Errorf("module %s: %w", kept.Name, err)
+	}
+	if now, ok := b.Manifest.Module(kept.Name); ok {
+		env, memory, freeze := mod.Env, mod.Memory, mod.Freeze
+		mod = now
+		mod.Env, mod.Memory, mod.Freeze = env, max(memory, mod.Memory), freeze
+	}
+	mod.Name, mod.Dirs = kept.Name, nil
+	image, err := b.engine.Load(context.Background(), kept.Code, mod.ImageConfig())
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", kept.Name, err)
+	}
+	if k.images == nil {
+		k.images = map[string]*loaded{}
+	}
+	k.images[string(fingerprint)] = &loaded{spec: mod, image: image, hash: hashOf(kept.Code)}
+	return image, nil
+}
+
+// retireKept closes code that was kept after its last actor. It returns the names of the modules that it is of.
+func (b *Bundle) retireKept() (names []string) {
+	k := &b.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, sum := range slices.Sorted(maps.Keys(k.images)) {
+		l := k.images[sum]
+		b.codes.retire(l.spec.Name, l)
+		names = append(names, l.spec.Name)
+	}
+	k.images = nil
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// catchUp upgrades the durable actors that have come back with other code than their module has now, in the ways that the manifest says.
+// Where that fails they keep their code.
+func (b *Bundle) catchUp(sys *host.System) {
+	for _, name := range b.retireKept() {
+		module, l := b.modules[name], b.loaded[name]
+		if module == nil {
+			continue // the manifest has no such module, so its actors stay what they are
+		}
+		o := upgrade.Options{Ways: b.Manifest.ways(name), Events: b.hasEvents(b.Manifest)}
+		r, err := upgrade.Run(context.Background(), sys, module, l.image, o)
+		if err != nil {
+			b.log.Error("durable actors keep the code that they had", "module", name, "error", err)
+			continue
+		}
+		b.tellCaughtUp(name, r)
+	}
+}
+
+// mostTold bounds the actors that are named in the log.
+const mostTold = 20
+
+func (b *Bundle) tellCaughtUp(name string, r *upgrade.Report) {
+	if len(r.Actors) == 0 {
+		return // what was kept was needed to repeat what it has done, and no actor runs it now
+	}
+	did := map[string]int{}
+	told := 0
+	for i := range r.Actors {
+		a := &r.Actors[i]
+		did[a.Did]++
+		text := "a durable actor keeps the code that it had"
+		if a.Did == upgrade.Restarted {
+			text = "a durable actor begins anew with the new code: its state is lost"
+		} else if a.Did == upgrade.Upgraded {
+			continue
+		}
+		if told++; told <= mostTold {
+			b.log.Warn(text, "module", name, "actor", a.Path, "why", a.Why)
+		}
+	}
+	var all []string
+	for _, what := range slices.Sorted(maps.Keys(did)) {
+		all = append(all, fmt.Sprintf("%d %s", did[what], what))
+	}
+	b.log.Info("the code of durable actors has changed since the last run", "module", name, "now", b.Hash(name), "actors", strings.Join(all, ", "))
+}
