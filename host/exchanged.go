@@ -65,6 +65,9 @@ func exchangesOf(a *actor, to *swap.Code) (all []record.Exchange, err error) {
 	if err == nil && len(b) > record.MostStates {
 		err = fmt.Errorf("its state has %d bytes, of which at most %d are recorded", len(b), record.MostStates)
 	}
+	if err == nil {
+		b = record.Pack(b)
+	}
 	for err == nil && len(b) > 0 {
 		n := min(len(b), record.MostState)
 		all = append(all, record.Exchange{Code: code, Way: record.Copied, State: b[:n], More: n < len(b)})
@@ -175,7 +178,9 @@ func (p *repeats) exchanged(a *actor, r *record.Record) error {
 		var snap *sandbox.Snapshot
 		var err error
 		if x.Way == record.Copied {
-			snap, err = sandbox.DecodeSnapshot(image, state, 0)
+			if state, err = record.Unpack(state); err == nil {
+				snap, err = sandbox.DecodeSnapshot(image, state, 0)
+			}
 		} else {
 			snap, err = reload(a, g, image, r)
 		}

@@ -23,7 +23,7 @@ import (
 // defaults. Kind 7 is all further kinds: another byte, behind the time, says which. Of a refusal: the kind, the sender, the
 // correlation, the checksum.
 // Of an exchange of code: the way, one more if its state goes on in the next record; the fingerprint; version, state and the SDK's state
-// as the old code has saved them, fuel; a part of a snapshot, by zstd.
+// as the old code has saved them, fuel; a part of a state.
 //
 // Numbers are LEB128, those that may be negative with the sign in the lowest bit. Refs and checksums are little endian. Strings and
 // bytes have their length before them, unless they are last.
@@ -280,13 +280,16 @@ func inOrder(mail []uint64, taken uint64) bool {
 	return len(mail) <= mostCounted
 }
 
-// appendOther writes a life or a signal.
+// appendOther writes a life, a signal or an exchange.
 func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 	to, _ = c.appendHead(to, r.Kind, r.Actor, r.Time)
 	if l := r.Life; l != nil {
 		to = appendString(appendString(appendString(to, l.Path), l.Type), l.Args)
 		to = binary.LittleEndian.AppendUint64(to, uint64(l.Parent))
 		return appendLimits(appendString(appendUint(to, l.Incarnation), l.Code), l.Limits)
+	}
+	if r.Exchange != nil {
+		return appendExchange(to, r.Exchange)
 	}
 	x := r.Signal
 	to = appendString(to, x.What)
@@ -307,6 +310,9 @@ func otherSize(r *record.Record) int {
 	n := headBytes + 32*binary.MaxVarintLen64
 	if l := r.Life; l != nil {
 		return n + len(l.Path) + len(l.Type) + len(l.Args) + len(l.Code)
+	}
+	if r.Exchange != nil {
+		return n + exchangeSize(r.Exchange)
 	}
 	n += len(r.Signal.What) + len(r.Signal.Reason)
 	if f := r.Signal.Failure; f != nil {

@@ -50,7 +50,7 @@ func randomRecord(r *rand.Rand) *record.Record {
 		}
 		return f
 	}
-	x := &record.Record{Actor: ref(), Time: int64(number()), Kind: record.Kind(1 + r.IntN(8))}
+	x := &record.Record{Actor: ref(), Time: int64(number()), Kind: record.Kind(1 + r.IntN(9))}
 	switch x.Kind {
 	case record.Refused:
 		x.Message = &record.Message{Kind: abi.Kind(r.Uint32()), Sender: ref(), Correlation: number(), Payload: []byte{1, 2, byte(r.Uint32()), 4}}
@@ -66,6 +66,16 @@ func randomRecord(r *rand.Rand) *record.Record {
 			m.Headers = some(200)
 		}
 		x.Message = m
+	case record.Exchanged:
+		y := &record.Exchange{Code: make([]byte, record.FingerprintBytes), Way: record.Way(1 + r.IntN(3))}
+		y.Code[r.IntN(len(y.Code))] = byte(r.Uint32())
+		switch y.Way {
+		case record.Loaded:
+			y.Version, y.Saved, y.Own, y.Fuel = number(), append(some(300), 1), append(some(20), 2), number()
+		case record.Copied:
+			y.State, y.More = append(some(300), 3), maybe()
+		}
+		x.Exchange = y
 	case record.Turned:
 		e := &record.Entry{Incarnation: number(), First: number()}
 		for range r.IntN(1 + r.IntN(100)) {

@@ -354,11 +354,8 @@ func (s *Store) Note(r *record.Record) {
 
 func (s *Store) note(r *record.Record) error {
 	size := 0
-	state := packed(r.Exchange)
 	if r.Message != nil {
 		size = messageSize(r.Message)
-	} else if r.Exchange != nil {
-		size = exchangeSize(r.Exchange, state)
 	} else {
 		size = otherSize(r)
 	}
@@ -374,8 +371,6 @@ func (s *Store) note(r *record.Record) error {
 		to = s.shared.appendRefusal(to, r.Actor, r.Time, r.Message)
 	} else if r.Message != nil {
 		to = s.shared.appendMessage(to, r.Actor, r.Time, r.Message)
-	} else if r.Exchange != nil {
-		to = s.shared.appendExchange(to, r, state)
 	} else {
 		to = s.shared.appendOther(to, r)
 	}

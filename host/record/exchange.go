@@ -1,6 +1,10 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 // Exchange is other code for an actor, between two turns. It has what the actor's state follows from: what the old code has
 // saved and the new code loads, or a snapshot.
@@ -14,7 +18,7 @@ type Exchange struct {
 	Own     []byte `cbor:"5,keyasint,omitempty"` // of the SDK
 	Fuel    uint64 `cbor:"6,keyasint,omitempty"`
 
-	// Of Copied: a snapshot, see sandbox.AppendSnapshot, in one record or several.
+	// Of Copied: what [Pack] has made of a snapshot (sandbox.AppendSnapshot), in one record or several.
 	State []byte `cbor:"7,keyasint,omitempty"`
 	More  bool   `cbor:"8,keyasint,omitempty"` // the next record of the actor goes on with it
 }
@@ -33,8 +37,19 @@ const (
 const (
 	FingerprintBytes = 32
 	MostState        = 4 << 20   // of State, in one record
-	MostStates       = 256 << 20 // of all that belong together
+	MostStates       = 256 << 20 // of a snapshot
 )
+
+var (
+	packer, _   = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(1<<20)) // the options are valid
+	unpacker, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderMaxMemory(MostStates))
+)
+
+// Pack compresses a snapshot, which is mostly zeros. It is safe for concurrent use, as Unpack is.
+func Pack(snapshot []byte) []byte { return packer.EncodeAll(snapshot, nil) }
+
+// Unpack is the inverse of Pack. It fails for what Pack has not made, and for more than MostStates bytes.
+func Unpack(b []byte) ([]byte, error) { return unpacker.DecodeAll(b, nil) }
 
 // Wrong says why x is no exchange of code; empty: it may be one.
 func (x *Exchange) Wrong() string {
