@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -41,23 +44,23 @@ type State struct {
 
 // Where says where the shard of a key is, as the region knows it; it may be asked on any node.
 func Where(ctx context.Context, sys *host.System, region host.Ref, key string) (Place, error) {
-	return host.AskAs[Place](ctx, sys, region, manageOrder("where", wish{Key: key}))
+	return asked[Place](ctx, sys, region, "where", wish{Key: key})
 }
 
 // Move has the shard of a key moved to a node, and stay there as long as the node takes shards; 0: back to where its hash says.
 func Move(ctx context.Context, sys *host.System, region host.Ref, key string, node uint16) (Place, error) {
-	return host.AskAs[Place](ctx, sys, region, manageOrder("move", wish{Key: key, Node: node}))
+	return asked[Place](ctx, sys, region, "move", wish{Key: key, Node: node})
 }
 
 // Drain has all shards of this node moved to others, or with false lets it have some again. It has ended when the State says
 // that none are owned. A node without which there is no other keeps its shards.
 func Drain(ctx context.Context, sys *host.System, region host.Ref, drain bool) (State, error) {
-	return host.AskAs[State](ctx, sys, region, manageOrder("drain", wish{On: drain}))
+	return asked[State](ctx, sys, region, "drain", wish{On: drain})
 }
 
 // Look returns what the region knows.
 func Look(ctx context.Context, sys *host.System, region host.Ref) (State, error) {
-	return host.AskAs[State](ctx, sys, region, manageOrder("state", wish{}))
+	return asked[State](ctx, sys, region, "state", wish{})
 }
 
 type wish struct {
@@ -66,13 +69,28 @@ type wish struct {
 	On   bool   `cbor:"on,omitempty"`
 }
 
-func manageOrder(op string, w wish) host.Headed {
-	return host.Headed{Value: w, Headers: map[string]string{Header: op}}
+// doors are the keys of regions of this process: who has one is Go code that has the system. Another node may state any sender.
+var doors sync.Map // of door to uint64
+
+type door struct {
+	sys    *host.System
+	region abi.Ref
+}
+
+func asked[T any](ctx context.Context, sys *host.System, region host.Ref, op string, w wish) (T, error) {
+	return host.AskAs[T](ctx, sys, region, manageOrder(sys, region, op, w))
+}
+
+func manageOrder(sys *host.System, region host.Ref, op string, w wish) host.Headed {
+	key, _ := doors.Load(door{sys, region.UID()})
+	n, _ := key.(uint64)
+	return host.Headed{Value: w, Headers: map[string]string{Header: op + ":" + strconv.FormatUint(n, 16)}}
 }
 
 // manage carries out an order of Go code that has the system.
 func (r *region) manage(ctx *host.Context, m host.Message, op string) {
-	if !m.Sender.IsZero() && m.Sender.Path() != "/temp" {
+	op, key, _ := strings.Cut(op, ":")
+	if n, err := strconv.ParseUint(key, 16, 64); err != nil || n == 0 || n != r.st.key {
 		ctx.Head().Unhandled()
 		return
 	}

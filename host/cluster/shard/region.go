@@ -31,6 +31,7 @@ type store struct {
 	put   uint64 // counts the changes that were begun...
 	over  uint64 // ...and the last one that has been answered
 
+	key     uint64 // see doors
 	dirty   atomic.Bool
 	leaving bool             // this and peers are for the region's turns alone
 	peers   map[abi.Ref]bool // regions that hold tokens of this one, or this one of them
@@ -57,6 +58,7 @@ type region struct {
 	ticking bool
 	waits   int // messages that wait for shards, and their bytes
 	weight  int64
+	mends   bool // what is in the directory is no table: the one that is known takes its place
 	ends    bool // a key's actor has ended: closing shards are to be looked at
 
 	pins      map[int]uint16
@@ -91,6 +93,8 @@ func (r *region) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 		}
 	}
 	if ctx.Head().Incarnation() == 0 {
+		r.st.key = ctx.Head().Draw() | 1
+		doors.Store(door{sys, self.UID()}, r.st.key)
 		stop := r.node.Changes(nudge)
 		st, key := r.st, Key(r.kind)
 		unwatch := r.node.Directory().Watch(func(e cluster.Entry) {
@@ -307,8 +311,9 @@ func (r *region) look(ctx *host.Context) {
 	}
 	if e.Revision > 0 && (r.table == nil || e.Revision > r.table.revision) {
 		if t, err := decodeTable(e); err != nil {
-			r.wrong = err
+			r.spoilt(e, err)
 		} else {
+			r.mends = false
 			r.apply(ctx, t)
 		}
 	}
@@ -371,7 +376,7 @@ func (r *region) write(ctx *host.Context) {
 		}
 		return
 	}
-	if r.table == nil && !v.hosts || r.table != nil && next.same(r.table) {
+	if r.table == nil && !v.hosts || r.table != nil && next.same(r.table) && !(r.mends && v.hosts) {
 		r.wanted = time.Time{}
 		return
 	}
@@ -465,6 +470,7 @@ func (r *region) End(ctx *host.Context, end host.End) {
 		ctx.Unwatch(r.ref(ctx, uid))
 	}
 	if end.Last {
+		doors.Delete(door{ctx.System(), r.self.UID()})
 		for _, stop := range r.st.stops {
 			stop()
 		}

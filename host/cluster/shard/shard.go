@@ -34,6 +34,8 @@ type Node interface {
 	Acting() bool
 	// Gone reports whether a life of a node has ended for certain.
 	Gone(number uint16, born uint64) bool
+	// Members are the nodes that are there.
+	Members() []cluster.Member
 	// Changes has f called when members come and go.
 	Changes(f func()) (stop func())
 	Directory() cluster.Directory

@@ -39,7 +39,7 @@ func threeWithout(t *testing.T, g guard) *sim {
 func (s *sim) owner(key string) *life {
 	l := s.up()[0]
 	var p Place
-	s.ask(l, manageOrder("where", wish{Key: key}), &p)
+	s.ask(l, l.order("where", wish{Key: key}), &p)
 	for _, o := range s.up() {
 		if o.number == p.Node {
 			return o
@@ -115,8 +115,10 @@ func TestOrdersOfOthers(t *testing.T) {
 					_ = ctx.Tell(o.region, order{op, shard, o.state.own[shard].epoch, token}.message())
 				}
 			}
-			_ = ctx.Tell(o.region, manageOrder("drain", wish{On: true}))
-			_ = ctx.Tell(o.region, manageOrder("move", wish{Key: "k1", Node: l.number}))
+			for _, key := range []string{"", ":", ":0", ":1", ":ffffffffffffffff"} {
+				_ = ctx.Tell(o.region, host.Headed{Value: wish{On: true}, Headers: map[string]string{Header: "drain" + key}})
+				_ = ctx.Tell(o.region, host.Headed{Value: wish{Key: "k1", Node: l.number}, Headers: map[string]string{Header: "move" + key}})
+			}
 			return ctx.Tell(o.region, host.Headed{Value: host.Raw{0xff}, Headers: map[string]string{Header: "1"}})
 		}))
 		if err != nil {
@@ -125,7 +127,10 @@ func TestOrdersOfOthers(t *testing.T) {
 		_ = l.system.Tell(stranger, "go")
 	}
 	s.pass(5 * time.Second)
-	for _, l := range s.up() { // Go code is no region
+	for _, l := range s.up() { // Go code is no region, and that of another node has no key of this one's
+		if l != o {
+			_ = l.system.Tell(o.region, l.order("drain", wish{On: true}))
+		}
 		_ = l.system.Tell(o.region, order{opTake, shard, o.state.own[shard].epoch, 1}.message())
 	}
 	s.pass(5 * time.Second)
@@ -197,18 +202,18 @@ func TestDrain(t *testing.T) {
 		s.ask(s.up()[k%3], keyed.For(fmt.Sprint("k", k), seen(fmt.Sprint("k", k))), new(string))
 	}
 	var x State
-	s.ask(l, manageOrder("drain", wish{On: true}), &x)
+	s.ask(l, l.order("drain", wish{On: true}), &x)
 	for range 30 { // numbered, so that a loss is a failure
 		s.act()
 		s.pass(20 * time.Millisecond)
 	}
 	s.pass(10 * time.Second)
-	if s.ask(l, manageOrder("state", wish{}), &x); x.Owned != 0 || x.Keys != 0 || x.Pending {
+	if s.ask(l, l.order("state", wish{}), &x); x.Owned != 0 || x.Keys != 0 || x.Pending {
 		t.Errorf("%+v", x)
 	}
-	s.ask(l, manageOrder("drain", wish{}), &x)
+	s.ask(l, l.order("drain", wish{}), &x)
 	s.pass(10 * time.Second)
-	if s.ask(l, manageOrder("state", wish{}), &x); x.Owned == 0 || x.Pending {
+	if s.ask(l, l.order("state", wish{}), &x); x.Owned == 0 || x.Pending {
 		t.Errorf("%+v", x)
 	}
 }
@@ -223,7 +228,7 @@ func TestBusyKeysStay(t *testing.T) {
 	}
 	s.ask(o, keyed.For("k1", note{Op: "busy", Key: "k1", For: time.Hour}), nil)
 	var p Place
-	s.ask(o, manageOrder("move", wish{Key: "k1", Node: next.number}), &p)
+	s.ask(o, o.order("move", wish{Key: "k1", Node: next.number}), &p)
 	s.pass(patience + time.Second)
 	if s.stats["given up or back"] == 0 {
 		t.Error("the move was not given up")
@@ -232,7 +237,7 @@ func TestBusyKeysStay(t *testing.T) {
 	if s.stats["begun"] != 1 {
 		t.Errorf("%d starts", s.stats["begun"])
 	}
-	s.ask(o, manageOrder("drain", wish{On: true}), new(State))
+	s.ask(o, o.order("drain", wish{On: true}), new(State))
 	s.pass(4*patience + pause<<3)
 	if s.owner("k1") == o {
 		t.Error("it is there still")

@@ -18,6 +18,8 @@ const (
 	maxHosts  = abi.MaxNode
 	maxTable  = 256 << 10 // bytes
 	MaxWeight = 100
+
+	mostEpochs = 8 // of a shard, that one change of a table begins, and more
 )
 
 // Table says which region has each shard of a kind. It is one value of the directory: whoever changes it has seen all of it.
@@ -118,7 +120,9 @@ func decodeTable(e cluster.Entry) (*table, error) {
 			return nil, fmt.Errorf("shard: the table %s: shard %d is where none can be", e.Key, i)
 		}
 		p := &t.places[i]
-		p.epoch = w.Epochs[i]
+		if p.epoch = w.Epochs[i]; p.epoch > mostEpochs*e.Revision {
+			return nil, fmt.Errorf("shard: the table %s: shard %d has epoch %d, which no node has given it", e.Key, i, p.epoch)
+		}
 		if o > 0 {
 			p.owner = w.Hosts[o-1].Ref
 		}
