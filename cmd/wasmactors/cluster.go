@@ -22,21 +22,29 @@ const clusterTime = 20 * time.Second
 func clusterCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "cluster",
-		Usage:     "make a cluster, let nodes join it, list them, evict one that is lost",
-		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE",
+		Usage:     "make a cluster, let nodes join it, look at them, move what is on them",
+		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status | ps | tree | where KIND KEY | move KIND KEY [NODE] | drain | leave",
 		Description: "A cluster joins bundles on several machines to one system. DIR is a node's folder: its keys, and the directory of the\n" +
 			"cluster if it keeps that. Keep it as safe as a private key. init makes the folder of the first node, which has the authority and\n" +
 			"makes tokens. token prints a token, with which one node of the name joins, once. ls lists the nodes. evict takes the number of a\n" +
 			"node away before its lease is over; the node may act until then, so that what must happen once can happen twice.\n" +
-			"A node joins with wasmactors run BUNDLE --join DIR, and leaves when the run ends.\n\nExamples:\n\n" +
+			"A node joins with wasmactors run BUNDLE --join DIR, and leaves when the run ends.\n\n" +
+			"The others talk to a node that runs here, which --bundle names. status says how it does and which shards it has, ps and tree what all\n" +
+			"nodes say of themselves, and which of them do not answer within a second. where says which node has a key of a keyed actor; move has its\n" +
+			"shard moved to a node, where it stays, or without NODE back to where its hash says. drain moves all shards of the node to others, and waits\n" +
+			"until that is done; leave does so, and ends the bundle. A singleton is a kind with one key, which may be left out.\n\nExamples:\n\n" +
 			"   wasmactors cluster init ./a --node a --keeper a=10.0.0.1:7420\n" +
 			"   wasmactors run shop --join ./a\n" +
 			"   wasmactors cluster token ./a --node b >token\n" +
 			"   wasmactors run shop --join ./b --join-token token\n" +
 			"   wasmactors cluster ls ./a\n" +
-			"   wasmactors cluster evict ./a b --i-know",
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
+			"   wasmactors cluster evict ./a b --i-know\n" +
+			"   wasmactors cluster where carts ann\n" +
+			"   wasmactors cluster move carts ann b\n" +
+			"   wasmactors cluster leave --bundle shop",
+		Flags: reachFlags(
+			&cli.BoolFlag{Name: "undo", Usage: "drain: let the node have shards again"},
+			&cli.StringFlag{Name: "wait", Value: "2m", Usage: "drain, leave: how long to wait for the shards to be gone; then leave does not end the bundle"},
 			&cli.StringFlag{Name: "node", Usage: "init: the `NAME` of this node; token: of the one that may join"},
 			&cli.StringFlag{Name: "name", Value: "cluster", Usage: "init: the `NAME` of the cluster, for people"},
 			&cli.StringSliceFlag{Name: "keeper", Usage: "init: `NAME=HOST:PORT` keeps the directory, and listens there and at the port after it; 1, 3 or 5 times"},
@@ -44,13 +52,18 @@ func clusterCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "lease", Usage: "init: how long a node may act without having renewed its number; at least, and by default, 4s, with --nats 12s"},
 			&cli.StringFlag{Name: "valid", Value: "1h", Usage: "token: for how long it may be used, at most 720h"},
 			&cli.BoolFlag{Name: "i-know", Usage: "evict: I know that what must happen once can happen twice, until the node's lease is over"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
 			want, known := clusterVerbs[c.Args().First()]
+			if _, live := liveVerbs[c.Args().First()]; live {
+				return clusterLive(c, env, args)
+			}
 			switch {
 			case !known:
-				return usage("cluster takes %s, not %q%s", oneOf(clusterVerbs), c.Args().First(), didYouMean(c.Args().First(), slices.Sorted(maps.Keys(clusterVerbs))))
+				all := slices.Sorted(maps.Keys(clusterVerbs))
+				all = append(all, slices.Sorted(maps.Keys(liveVerbs))...)
+				return usage("cluster takes %s, not %q%s", strings.Join(all, ", "), c.Args().First(), didYouMean(c.Args().First(), all))
 			case len(args)-1 != want:
 				return usage("cluster %s: wrong number of arguments; see wasmactors cluster --help", args[0])
 			}

@@ -210,6 +210,9 @@ func (x *membership) attach(sys *host.System) {
 	x.mu.Lock()
 	n := x.node
 	x.mu.Unlock()
+	if err := x.reportTo(sys); err != nil {
+		x.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: "other nodes cannot ask how this one does: " + err.Error()})
+	}
 	if err := n.Attach(sys); err != nil {
 		x.event(cluster.Event{Kind: cluster.EventLost, Text: err.Error()}) // it was lost meanwhile: Lost follows
 	}

@@ -27,6 +27,7 @@ type Config struct {
 	metrics    http.Handler
 	dashboard  http.Handler
 	keys       func() operate.Keys
+	nodes      func() Nodes
 	shutdown   func()
 	reload     func(context.Context, Reload) (Reloaded, error)
 	upgrade    func(context.Context, Upgrade, func(UpgradeStep)) (UpgradeReport, error)

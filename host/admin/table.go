@@ -44,7 +44,7 @@ func table() []*route {
 		return &route{method: http.MethodPost, path: "/v1/" + name, needs: full, about: about, body: Command{}, answer: observe.Outcome{},
 			serve: func(s *Server, c *call) error { return s.command(c, name) }}
 	}
-	return append(keysRoutes(), []*route{
+	return append(append(keysRoutes(), clusterRoutes()...), []*route{
 		{method: http.MethodGet, path: "/v1/server", needs: reader, about: "The server itself: where it listens, and what this caller may do.", answer: About{}, serve: (*Server).about},
 		{method: http.MethodGet, path: "/v1/system", needs: reader, about: "The system as a whole, with totals by type.", answer: observe.System{}, serve: (*Server).system},
 		{method: http.MethodGet, path: "/v1/history", needs: reader, about: "How the system has developed: totals at times in the past, a day at most.", answer: observe.History{},

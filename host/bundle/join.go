@@ -16,6 +16,17 @@ func (b *Bundle) Join(node shard.Node) { b.node = node }
 // systems that are started from now on, and only after Join.
 func (b *Bundle) Share(f service.Sharing) { b.sharing = f }
 
+// Spread are the names of the actors whose keys, or whose one place, are spread over the nodes, in the order of the manifest. Their
+// regions are below /user. It is empty if the bundle has joined none.
+func (b *Bundle) Spread() (all []string) {
+	for _, a := range b.Manifest.Actors {
+		if b.node != nil && a.Keyed != nil && a.Keyed.Scope == ScopeCluster {
+			all = append(all, a.Name)
+		}
+	}
+	return all
+}
+
 // shared is what services of the next system get: a node that must not act writes nothing.
 func (b *Bundle) shared() service.Sharing {
 	node, open := b.node, b.sharing

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
+	"github.com/wasmactors/wasmactors/host/view"
+)
+
+// Each node has an actor, /system/nodes, which says how the node does to whom asks: the operator of any node of the cluster.
+
+const (
+	reporter     = "nodes"
+	reportTime   = time.Second
+	mostReported = 2000    // actors of a tree
+	mostReport   = 1 << 20 // bytes of them
+)
+
+// reportTo starts the actor.
+func (x *membership) reportTo(sys *host.System) error {
+	began := time.Now()
+	_, err := sys.SpawnService(reporter, host.Func(func(ctx *host.Context, m host.Message) error {
+		if m.Kind != abi.KindMessage || m.Correlation == 0 {
+			return nil
+		}
+		var trees bool
+		if err := m.Decode(&trees); err != nil {
+			return ctx.ReplyError("it takes whether the tree is wanted, true or false")
+		}
+		return ctx.Reply(x.report(ctx.System(), began, trees))
+	}))
+	return err
+}
+
+// report is how this node does.
+func (x *membership) report(sys *host.System, began time.Time, trees bool) admin.NodeReport {
+	x.mu.Lock()
+	self := x.self
+	x.mu.Unlock()
+	t := sys.View().Totals()
+	r := admin.NodeReport{Number: int(self.Number), Name: self.Name, Bundle: sys.Name(), UpSeconds: int64(time.Since(began) / time.Second), Actors: t.Actors, Crashes: t.Crashes, DeadLetters: t.DeadLetters}
+	if trees {
+		bytes := 0
+		addTree(&r, sys.View().Tree(), &bytes)
+	}
+	return r
+}
+
+func addTree(r *admin.NodeReport, n view.Node, bytes *int) {
+	path := n.Ref.Path()
+	if *bytes += len(path) + len(n.Type) + 64; len(r.Tree) >= mostReported || *bytes > mostReport {
+		r.Left++
+	} else {
+		r.Tree = append(r.Tree, admin.NodeActor{Path: path, Type: n.Type, State: n.State, Mailbox: n.Mailbox, Turns: n.Turns})
+	}
+	for _, c := range n.Children {
+		addTree(r, c, bytes)
+	}
+}
+
+// clusterAdmin implements admin.Nodes.
+type clusterAdmin struct{ l *live }
+
+// nodes is the run as a node; nil while it has no system.
+func (l *live) nodes() admin.Nodes { return &clusterAdmin{l} }
+
+var errApart = errors.New("the node is not a member at the moment: it was lost, and joins again when the directory answers")
+
+// at is the system, and the keys that are spread.
+func (a *clusterAdmin) at() (*host.System, []string, error) {
+	if !a.l.mu.TryLock() {
+		return nil, nil, errApart
+	}
+	defer a.l.mu.Unlock()
+	if a.l.sys == nil {
+		return nil, nil, errApart
+	}
+	return a.l.sys, a.l.bundle.Spread(), nil
+}
+
+// member is the node.
+func (a *clusterAdmin) member() *cluster.Node {
+	x := a.l.membership
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.node
+}
+
+func (a *clusterAdmin) region(kind string) (*host.System, host.Ref, error) {
+	sys, kinds, err := a.at()
+	if err != nil {
+		return nil, host.Ref{}, err
+	}
+	for _, k := range kinds {
+		if k == kind {
+			ref, err := sys.Lookup("/user/" + kind)
+			return sys, ref, err
+		}
+	}
+	return nil, host.Ref{}, fmt.Errorf("no keyed actor or singleton of the cluster is called %q: there are %s", oneLine(kind), orDash(strings.Join(kinds, ", ")))
+}
+
+func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) {
+	x := a.l.membership
+	x.mu.Lock()
+	n, self := x.node, x.self
+	x.mu.Unlock()
+	s := admin.ClusterStatus{Version: 1, Number: int(self.Number), Name: x.identity.Node, Cluster: x.identity.Name, Members: []admin.ClusterNode{}, Kinds: []admin.ClusterKind{}}
+	if err := x.place.Silent(); err != nil {
+		s.Silent = err.Error()
+	}
+	if n == nil {
+		return s, nil
+	}
+	status := n.Status()
+	s.Acting, s.LeaseMS = status.Acting, max(0, status.Left.Milliseconds())
+	for _, m := range n.Members() {
+		s.Members = append(s.Members, admin.ClusterNode{Number: int(m.Number), Name: m.Name, Roles: append([]string{}, m.Roles...), Zone: m.Zone, Waiting: int64(n.Waiting(m.Number))})
+	}
+	sys, kinds, err := a.at()
+	if err != nil {
+		return s, nil // its members are known, and no more
+	}
+	for _, kind := range kinds {
+		k := admin.ClusterKind{Kind: kind}
+		ref, err := sys.Lookup("/user/" + kind)
+		var x shard.State
+		if err == nil {
+			x, err = shard.Look(ctx, sys, ref)
+		}
+		if err != nil {
+			k.Wrong = err.Error()
+		} else {
+			k.Shards, k.Owned, k.Moving, k.Waiting, k.Keys, k.Wrong = x.Shards, x.Owned, x.Moving, x.Waiting, x.Keys, x.Wrong
+		}
+		for _, h := range x.Hosts {
+			s.Draining = s.Draining || h.Node == self.Number && h.Leaving
+		}
+		s.Kinds = append(s.Kinds, k)
+	}
+	return s, nil
+}
+
+func (a *clusterAdmin) Where(ctx context.Context, kind, key string) (admin.KeyPlace, error) {
+	sys, ref, err := a.region(kind)
+	if err != nil {
+		return admin.KeyPlace{}, err
+	}
+	p, err := shard.Where(ctx, sys, ref, key)
+	return a.placed(kind, key, p), err
+}
+
+func (a *clusterAdmin) Move(ctx context.Context, kind, key, node string) (admin.KeyPlace, error) {
+	sys, ref, err := a.region(kind)
+	if err != nil {
+		return admin.KeyPlace{}, err
+	}
+	number := uint16(0)
+	if node != "" {
+		for _, m := range a.member().Members() {
+			if m.Name == node {
+				number = m.Number
+			}
+		}
+		if number == 0 {
+			return admin.KeyPlace{}, fmt.Errorf("there is no node %q in the cluster", oneLine(node))
+		}
+	}
+	p, err := shard.Move(ctx, sys, ref, key, number)
+	return a.placed(kind, key, p), err
+}
+
+func (a *clusterAdmin) placed(kind, key string, p shard.Place) admin.KeyPlace {
+	out := admin.KeyPlace{Version: 1, Kind: kind, Key: key, Shard: p.Shard, Epoch: p.Epoch, Node: int(p.Node), From: int(p.From), Pinned: p.Pin != 0}
+	if m, ok := a.member().Member(p.Node); ok {
+		out.Name = m.Name
+	}
+	return out
+}
+
+func (a *clusterAdmin) Drain(ctx context.Context, on bool) (admin.ClusterStatus, error) {
+	sys, kinds, err := a.at()
+	if err != nil {
+		return admin.ClusterStatus{}, err
+	}
+	for _, kind := range kinds {
+		ref, err := sys.Lookup("/user/" + kind)
+		if err == nil {
+			_, err = shard.Drain(ctx, sys, ref, on)
+		}
+		if err != nil {
+			return admin.ClusterStatus{}, fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return a.Status(ctx)
+}
+
+func (a *clusterAdmin) All(ctx context.Context, trees bool) (admin.ClusterNodes, error) {
+	sys, _, err := a.at()
+	if err != nil {
+		return admin.ClusterNodes{}, err
+	}
+	members := a.member().Members()
+	out := admin.ClusterNodes{Version: 1, Nodes: make([]admin.NodeReport, len(members))}
+	ctx, cancel := context.WithTimeout(ctx, reportTime)
+	defer cancel()
+	var wait sync.WaitGroup
+	for i, m := range members {
+		wait.Go(func() {
+			r := admin.NodeReport{}
+			ref, err := sys.Identify(ctx, fmt.Sprintf("wasm://%s@%d/system/%s", sys.Name(), m.Number, reporter))
+			if err == nil {
+				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, trees)
+			}
+			if err != nil {
+				r = admin.NodeReport{Error: err.Error()}
+			}
+			r.Number, r.Name = int(m.Number), m.Name // whatever it says
+			r.Tree = r.Tree[:min(len(r.Tree), mostReported)]
+			out.Nodes[i] = r
+		})
+	}
+	wait.Wait()
+	return out, nil
+}

@@ -1,0 +1,174 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Nodes is a system's place in a cluster, for its operator. Its methods may be called by any goroutine, and end with their contexts.
+type Nodes interface {
+	// Status is how the node does.
+	Status(ctx context.Context) (ClusterStatus, error)
+	// Where says on which node a key of a kind is; a singleton has any key.
+	Where(ctx context.Context, kind, key string) (KeyPlace, error)
+	// Move has the shard of a key moved to the node of a name; "": to where its hash says.
+	Move(ctx context.Context, kind, key, node string) (KeyPlace, error)
+	// Drain has all shards of this node moved to others, or with false lets it have some again. It does not wait for the moves.
+	Drain(ctx context.Context, on bool) (ClusterStatus, error)
+	// All asks all nodes how they do, each for a second at most; with trees which actors they have, some thousands at most.
+	All(ctx context.Context, trees bool) (ClusterNodes, error)
+}
+
+// WithNodes serves what a node of a cluster is asked below /v1/cluster. find is called for each request, by any goroutine; nil says
+// that the system is in none.
+func (c Config) WithNodes(find func() Nodes) Config { c.nodes = find; return c }
+
+// ClusterStatus is how a node of a cluster does.
+type ClusterStatus struct {
+	Version  int           `json:"version"`
+	Number   int           `json:"number"`
+	Name     string        `json:"name"`
+	Cluster  string        `json:"cluster"`
+	Acting   bool          `json:"acting"`           // its lease is not over
+	LeaseMS  int64         `json:"lease_ms"`         // what is left of it
+	Silent   string        `json:"silent,omitempty"` // why the directory does not answer; empty: it does
+	Members  []ClusterNode `json:"members"`
+	Kinds    []ClusterKind `json:"kinds"`
+	Draining bool          `json:"draining"` // a kind has been told to leave this node
+}
+
+// ClusterNode is a node that is there, as this one sees it.
+type ClusterNode struct {
+	Number  int      `json:"number"`
+	Name    string   `json:"name"`
+	Roles   []string `json:"roles"`
+	Zone    string   `json:"zone,omitempty"`
+	Waiting int64    `json:"waiting"` // bytes that wait for it here
+}
+
+// ClusterKind is a kind whose keys are spread over the nodes, as this node sees it.
+type ClusterKind struct {
+	Kind    string `json:"kind"`
+	Shards  int    `json:"shards"`  // in all
+	Owned   int    `json:"owned"`   // that are here
+	Moving  int    `json:"moving"`  // in all
+	Waiting int    `json:"waiting"` // messages that wait here for shards
+	Keys    int    `json:"keys"`    // that have an actor here
+	Wrong   string `json:"wrong,omitempty"`
+}
+
+// KeyPlace says where a key is.
+type KeyPlace struct {
+	Version int    `json:"version"`
+	Kind    string `json:"kind"`
+	Key     string `json:"key"`
+	Shard   int    `json:"shard"`
+	Epoch   uint64 `json:"epoch"`
+	Node    int    `json:"node"` // 0: none
+	Name    string `json:"name"`
+	From    int    `json:"from,omitempty"`   // that still has it and hands it over
+	Pinned  bool   `json:"pinned,omitempty"` // it was moved there by hand
+}
+
+// MoveKey is a key to be moved.
+type MoveKey struct {
+	Kind string `json:"kind"`
+	Key  string `json:"key"`
+	Node string `json:"node"` // its name; "": where its hash says
+}
+
+// DrainNode is whether a node is to have no shards.
+type DrainNode struct {
+	On bool `json:"on"`
+}
+
+// ClusterNodes are all nodes, and what they have said.
+type ClusterNodes struct {
+	Version int          `json:"version"`
+	Nodes   []NodeReport `json:"nodes"`
+}
+
+// NodeReport is what a node has said, or why it has not.
+type NodeReport struct {
+	Number      int         `json:"number"`
+	Name        string      `json:"name"`
+	Error       string      `json:"error,omitempty"` // it did not answer
+	Bundle      string      `json:"bundle,omitempty"`
+	UpSeconds   int64       `json:"up_seconds,omitempty"`
+	Actors      int         `json:"actors,omitempty"`
+	Crashes     uint64      `json:"crashes,omitempty"`
+	DeadLetters uint64      `json:"dead_letters,omitempty"`
+	Tree        []NodeActor `json:"tree,omitempty"`
+	Left        int         `json:"left,omitempty"` // actors that Tree leaves out
+}
+
+// NodeActor is an actor of another node.
+type NodeActor struct {
+	Path    string `json:"path"`
+	Type    string `json:"type"`
+	State   string `json:"state"`
+	Mailbox int    `json:"mailbox"`
+	Turns   uint64 `json:"turns"`
+}
+
+// clusterWait bounds a request about a cluster.
+const clusterWait = 5 * time.Second
+
+// clusterRoutes are what WithNodes serves.
+func clusterRoutes() []*route {
+	kind, key := param{name: "kind", needed: true, about: "the name of a keyed actor or a singleton of the cluster"}, param{name: "key", about: "the key"}
+	return []*route{
+		{method: http.MethodGet, path: "/v1/cluster", needs: reader, about: "How the node does, who the members are, and which shards are here.", answer: ClusterStatus{},
+			serve: func(s *Server, c *call) error { return nodes(s, c, Nodes.Status) }},
+		{method: http.MethodGet, path: "/v1/cluster/nodes", needs: reader, about: "What all nodes say of themselves, and who does not answer within a second.", answer: ClusterNodes{},
+			params: []param{{name: "trees", kind: flagParam, about: "with their actors"}},
+			serve: func(s *Server, c *call) error {
+				trees, err := c.flag("trees")
+				if err != nil {
+					return err
+				}
+				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterNodes, error) { return n.All(ctx, trees) })
+			}},
+		{method: http.MethodGet, path: "/v1/cluster/where", needs: reader, about: "The node that has a key.", answer: KeyPlace{}, params: []param{kind, key},
+			serve: func(s *Server, c *call) error {
+				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyPlace, error) {
+					return n.Where(ctx, c.query.Get("kind"), c.query.Get("key"))
+				})
+			}},
+		{method: http.MethodPost, path: "/v1/cluster/move", needs: full, about: "Moves the shard of a key to a node, where it stays.", body: MoveKey{}, answer: KeyPlace{},
+			serve: func(s *Server, c *call) error {
+				var m MoveKey
+				if err := c.decode(&m); err != nil {
+					return err
+				}
+				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyPlace, error) { return n.Move(ctx, m.Kind, m.Key, m.Node) })
+			}},
+		{method: http.MethodPost, path: "/v1/cluster/drain", needs: full, about: "Moves all shards of the node to others, or lets it have some again.", body: DrainNode{}, answer: ClusterStatus{},
+			serve: func(s *Server, c *call) error {
+				var d DrainNode
+				if err := c.decode(&d); err != nil {
+					return err
+				}
+				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterStatus, error) { return n.Drain(ctx, d.On) })
+			}},
+	}
+}
+
+// nodes answers a request about the cluster.
+func nodes[T any](s *Server, c *call, ask func(Nodes, context.Context) (T, error)) error {
+	var of Nodes
+	if s.cfg.nodes != nil {
+		of = s.cfg.nodes()
+	}
+	if of == nil {
+		return &Problem{http.StatusConflict, "no_cluster", "this bundle is no node of a cluster", "wasmactors run BUNDLE --join DIR makes it one"}
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), clusterWait)
+	defer cancel()
+	v, err := ask(of, ctx)
+	if err != nil {
+		return err
+	}
+	return c.json(v)
+}
