@@ -32,6 +32,7 @@ type member struct {
 	system  *host.System
 	lost    error
 	refused []string
+	told    uint64 // packets that were refused, by the events
 	kinds   []cluster.EventKind
 }
 
@@ -48,6 +49,7 @@ func join(t *testing.T, n int, change func(*cluster.Config)) *net {
 				m.kinds = append(m.kinds, e.Kind)
 				if e.Kind == cluster.EventRefused {
 					m.refused = append(m.refused, e.Text)
+					m.told += e.Count
 				}
 			},
 		}

@@ -1,0 +1,41 @@
+package cluster_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+)
+
+// Another node has as many packets refused as it likes, and the events say how many there were, ten times a second at most.
+func TestAFlood(t *testing.T) {
+	w := join(t, 2, nil)
+	a, b := w.members[0], w.members[1]
+	before, told := len(b.refused), b.told
+	const packets = 5000
+	for range packets / 100 {
+		for range 100 {
+			a.machine.Send(b.self.Number, []byte{1, 2, 3})
+		}
+		w.pass(20 * time.Millisecond)
+	}
+	w.pass(time.Second)
+	if n := b.told - told; n != packets {
+		t.Errorf("%d of %d packets were told of", n, packets)
+	}
+	if n := len(b.refused) - before; n < 3 || n > 12 {
+		t.Errorf("%d events in a second", n)
+	}
+	// Gaps, and new beginnings.
+	kinds := len(b.kinds)
+	for i := range uint64(2000) {
+		a.machine.Send(b.self.Number, cluster.Packet(a.self, b.self, 2+i, 9, 0, false, []byte("x")))
+		if i%100 == 0 {
+			w.pass(20 * time.Millisecond)
+		}
+	}
+	w.pass(time.Second)
+	if n := len(b.kinds) - kinds; n > 40 {
+		t.Errorf("%d events", n)
+	}
+}
