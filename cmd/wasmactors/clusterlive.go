@@ -188,4 +188,3 @@ func (r *reached) clusterTrees(n *admin.ClusterNodes) error {
 	}
 	return nil
 }
-

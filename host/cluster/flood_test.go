@@ -8,7 +8,7 @@ import (
 )
 
 // Another node has as many packets refused as it likes, and the events say how many there were, ten times a second at most.
-func TestAFlood(t *testing.T) {
+func TestFloodedEvents(t *testing.T) {
 	w := join(t, 2, nil)
 	a, b := w.members[0], w.members[1]
 	before, told := len(b.refused), b.told
