@@ -76,6 +76,34 @@ func TestRoutesAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
+// fakeNodes is a cluster of two nodes.
+type fakeNodes struct{}
+
+func (fakeNodes) Status(context.Context) (ClusterStatus, error) {
+	return ClusterStatus{Version: 1, Number: 1, Name: "a", Acting: true, Members: []ClusterNode{{Number: 1, Name: "a", Roles: []string{"back"}}}, Kinds: []ClusterKind{{Kind: "carts", Shards: 8}}}, nil
+}
+
+func (fakeNodes) Where(_ context.Context, kind, key string) (KeyPlace, error) {
+	return KeyPlace{Version: 1, Kind: kind, Key: key, Node: 1, Name: "a"}, nil
+}
+
+func (f fakeNodes) Move(ctx context.Context, kind, key, node string) (KeyPlace, error) {
+	if node != "b" {
+		return KeyPlace{}, errors.New("there is no such node")
+	}
+	return f.Where(ctx, kind, key)
+}
+
+func (f fakeNodes) Drain(ctx context.Context, _ bool) (ClusterStatus, error) { return f.Status(ctx) }
+
+func (fakeNodes) All(_ context.Context, trees bool) (ClusterNodes, error) {
+	n := ClusterNodes{Version: 1, Nodes: []NodeReport{{Number: 1, Name: "a"}, {Number: 2, Name: "b", Error: "no answer"}}}
+	if trees {
+		n.Nodes[0].Tree = []NodeActor{{Path: "/user", Type: "native", State: "running"}}
+	}
+	return n, nil
+}
+
 // What the server answers is what the file says, for every route that answers with JSON.
 func TestAnswersAreThoseOfTheFile(t *testing.T) {
 	keys, err := kv.InMemory(host.RealClock())
@@ -86,7 +114,7 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 	var ends atomic.Int32
 	stored := &fakeStore{}
 	s := serveSite(t, func(c Config) Config {
-		return c.WithKeys(func() operate.Keys { return keys }).WithShutdown(func() { ends.Add(1) }).WithStore(func() Store { return stored }).WithReload(func(_ context.Context, r Reload) (Reloaded, error) {
+		return c.WithKeys(func() operate.Keys { return keys }).WithNodes(func() Nodes { return fakeNodes{} }).WithShutdown(func() { ends.Add(1) }).WithStore(func() Store { return stored }).WithReload(func(_ context.Context, r Reload) (Reloaded, error) {
 			if r.Restart {
 				return Reloaded{}, errors.New("bundle.yaml:3:1: no such key")
 			}
@@ -158,6 +186,14 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"GET", "/v1/kv/entry?namespace=n&key=nothing", "", "default"},
 		{"POST", "/v1/kv/delete", `{"namespace":"n","key":"k"}`, "200"},
 		{"POST", "/v1/kv/delete", `{"namespace":"N","key":"k"}`, "default"},
+		{"GET", "/v1/cluster", "", "200"},
+		{"GET", "/v1/cluster/nodes", "", "200"},
+		{"GET", "/v1/cluster/nodes?trees", "", "200"},
+		{"GET", "/v1/cluster/where?kind=carts&key=ann", "", "200"},
+		{"GET", "/v1/cluster/where?key=ann", "", "default"},
+		{"POST", "/v1/cluster/move", `{"kind":"carts","key":"ann","node":"b"}`, "200"},
+		{"POST", "/v1/cluster/move", `{"kind":"carts","key":"ann","node":"c"}`, "default"},
+		{"POST", "/v1/cluster/drain", `{"on":true}`, "200"},
 	} {
 		status, text := s.do(c.method, c.path, c.body)
 		if ok := status == 200; ok != (c.status == "200") {
