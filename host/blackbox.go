@@ -43,6 +43,15 @@ func (g *guest) dropBox() {
 	}
 }
 
+// keepOne is keepTurns for an entry of one turn that has ended well, which nearly all are.
+func keepOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) {
+	if g.told {
+		g.keepTurns(scr, x, now, 1, nil, true)
+	} else if g.box.Turn(now, scr.res.Fuel, x.Outbox(1), scr.batch[0]) {
+		g.box.Snapshot(x, g.ahead)
+	}
+}
+
 // keepTurns puts an entry into the box. own says that it has come to what its turns have led to.
 func (g *guest) keepTurns(scr *scratch, x *sandbox.Instance, now int64, done int, f *abi.Failure, own bool) {
 	b := g.box
@@ -83,9 +92,19 @@ func (g *guest) keepTurns(scr *scratch, x *sandbox.Instance, now int64, done int
 func (g *guest) crashes(now int64, done int, f *abi.Failure) {
 	secrets := &g.actor.sys.bus.Secrets
 	g.crashFile = g.box.Crash(&blackbox.Failure{
-		Failure: secrets.Failure(f), Time: now, Judged: g.judged, Keep: done > 0, Hidden: secrets.Finds,
+		Failure: secrets.Failure(f), Time: now, Judged: g.judged, Keep: done > 0, Mask: secrets.Bytes, Events: func() []byte { return recentEvents(g.actor.sys) },
 	})
 	g.judged = false
+}
+
+// recentEvents are the last events of the system, as a crash file has them. What is too long for it is left out.
+func recentEvents(s *System) (lines []byte) {
+	for _, e := range s.bus.Recent.Events() {
+		if line, err := e.MarshalJSON(); err == nil && len(line) <= blackbox.MostEventBytes {
+			lines = append(append(lines, line...), '\n')
+		}
+	}
+	return lines
 }
 
 // dropTrial ends the trial of a guest.

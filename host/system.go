@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
@@ -50,6 +51,9 @@ func New(cfg Config) (*System, error) {
 	}
 	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), root: ref.Root(cfg.name, cfg.node)}
 	s.temp = s.root + "/temp"
+	if cfg.box != nil {
+		s.bus.Recent.Keep(blackbox.MostEvents)
+	}
 	if cfg.tape != nil {
 		cfg.tape.Hide(s.bus.Secrets.Holds)
 	}

@@ -3,23 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/recorder"
-	"github.com/wasmactors/wasmactors/host/replay"
 	"github.com/wasmactors/wasmactors/host/rerun"
 	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/internal/regular"
-	"github.com/wasmactors/wasmactors/runtime"
 )
 
 // mostRecording is the most that a recording may have to be repeated, in bytes.
@@ -107,6 +107,25 @@ func readUntil(text string, began time.Time) (u rerun.Until, err error) {
 	return u, nil
 }
 
+// readRecording reads a file.
+func readRecording(c *cli.Context, name string) (*recorder.Recording, error) {
+	b, err := regular.Read(c.Context, name, mostRecording)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	of, err := recorder.Read(b)
+	if err != nil {
+		return nil, usage("%s: %v", name, err)
+	}
+	return of, nil
+}
+
+// isRecorded reports whether a module is one of a recording.
+func isRecorded(of *recorder.Recording, code []byte) bool {
+	sum := sha256.Sum256(code)
+	return slices.ContainsFunc(of.Images, func(i blackbox.Image) bool { return i.Module == sum })
+}
+
 // repeated is what replay prints as JSON of a recording.
 type repeated struct {
 	File  string    `json:"file"`
@@ -125,13 +144,9 @@ func replayRecording(c *cli.Context, env *environment, name string) error {
 			return usage("--%s is for crash files, %s is a recording", flag, name)
 		}
 	}
-	b, err := regular.Read(c.Context, name, mostRecording)
+	of, err := readRecording(c, name)
 	if err != nil {
-		return usage("%v", err)
-	}
-	of, err := recorder.Read(b)
-	if err != nil {
-		return usage("%s: %v", name, err)
+		return err
 	}
 	o := rerun.Options{Actor: c.String("actor")}
 	if o.Until, err = readUntil(c.String("until"), of.Began); err != nil {
@@ -142,21 +157,21 @@ func replayRecording(c *cli.Context, env *environment, name string) error {
 		if !named {
 			instead, path = "", given
 		}
-		if o.Other, err = regular.Read(c.Context, path, mostModule); err != nil {
+		code, err := regular.Read(c.Context, path, mostModule)
+		switch {
+		case err != nil:
 			return usage("--module: %v", err)
+		case !named && isRecorded(of, code):
+			o.Modules = [][]byte{code}
+		default:
+			o.Other, o.Instead = code, instead
 		}
-		o.Instead = instead
 	}
 	timeout, err := durationFlag(c, "timeout")
 	if err != nil {
 		return err
 	}
-	size, err := cacheSize(c)
-	if err != nil {
-		return err
-	}
-	cache := bundle.Options{CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key")}
-	engine, err := runtime.New(c.Context, cache.Runtime().WithInterpreter(c.Bool("interpreter")))
+	engine, err := replayEngine(c)
 	if err != nil {
 		return err
 	}
@@ -172,14 +187,8 @@ func replayRecording(c *cli.Context, env *environment, name string) error {
 	}
 	began := time.Now()
 	r, err := rerun.Run(ctx, engine, of, o)
-	switch {
-	case errors.Is(err, replay.ErrModule):
-		env.report(fmt.Errorf("%s: %w", name, err), exitAbsent)
-		return &codeError{exitAbsent}
-	case err != nil && c.Context.Err() != nil:
-		return err
-	case err != nil:
-		return usage("%s: %v", name, err)
+	if err != nil {
+		return notRepeated(c, env, name, err)
 	}
 	x := repeated{
 		File: name, Began: of.Began.UTC(), Host: of.Host, Cut: of.Cut, Report: r, Reproduced: r.Difference == nil,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,7 @@ func replayCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "actor", Usage: "of a recording: repeat only what leads to the turns of the actor at `PATH`, as /user/a"},
 			&cli.BoolFlag{Name: "interpreter", Usage: "run it in the interpreter instead of compiled"},
 			&cli.StringFlag{Name: "to-scenario", Usage: "instead of repeating it, write its messages as a scenario of wasmactors test to `FILE` (-: standard output), which fails until they are handled"},
+			&cli.BoolFlag{Name: "events", Usage: "list all events before the failure that the file has, not only the last ones"},
 			&cli.BoolFlag{Name: "step", Usage: "step through it"},
 			&cli.StringFlag{Name: "script", Usage: "with --step: take the commands from `FILE` (-: standard input)"},
 			&cli.StringFlag{Name: "timeout", Usage: "give up after `DURATION`, with --step each command (default: 1m; of a recording: none)"},
@@ -71,11 +73,13 @@ type replayed struct {
 	Exact   uint64 `json:"exact_from"` // number of a turn
 	Message string `json:"message,omitempty"`
 	Sender  uint64 `json:"sender,omitempty"`
+	Inexact string `json:"inexact,omitempty"`
 	Failure string `json:"failure"`
 	Fuel    uint64 `json:"fuel"`
 	Now     string `json:"now,omitempty"` // the failure of the repetition
 	*replay.Report
-	TookMS float64 `json:"took_ms"`
+	TookMS float64           `json:"took_ms"`
+	Events []json.RawMessage `json:"events"` // of the system, before the failure
 }
 
 func replayFile(c *cli.Context, env *environment) error {
@@ -112,12 +116,7 @@ func replayFile(c *cli.Context, env *environment) error {
 			return usage("--module: %v", err)
 		}
 	}
-	size, err := cacheSize(c)
-	if err != nil {
-		return err
-	}
-	cache := bundle.Options{CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key")}
-	engine, err := runtime.New(c.Context, cache.Runtime().WithInterpreter(c.Bool("interpreter")))
+	engine, err := replayEngine(c)
 	if err != nil {
 		return err
 	}
@@ -134,32 +133,63 @@ func replayFile(c *cli.Context, env *environment) error {
 	ctx, cancel := context.WithTimeout(c.Context, timeout)
 	defer cancel()
 	began := time.Now()
-	r, err := replay.Run(ctx, engine, f, o)
-	switch {
-	case errors.Is(err, replay.ErrModule):
-		env.report(fmt.Errorf("%s: %w; give it with --module", name, err), exitAbsent)
-		return &codeError{exitAbsent}
-	case err != nil && c.Context.Err() != nil:
-		return err
-	case err != nil:
-		return usage("%s: %v", name, err)
+	r := &replay.Report{}
+	if f.Inexact == "" {
+		if r, err = replay.Run(ctx, engine, f, o); err != nil {
+			return notRepeated(c, env, name, err)
+		}
 	}
-	x := replayed{
-		File: name, Path: f.Path, Type: f.Type, Ref: fmt.Sprintf("%016x", uint64(f.Ref)), Life: f.Incarnation, Module: fmt.Sprintf("%x", f.Image.Module),
-		Image: f.Image.Name, Host: f.Version, Turn: f.Failure.Turn, Exact: f.Exact, Failure: f.Failure.Error(), Fuel: f.Failure.Fuel, Report: r,
-		TookMS: float64(time.Since(began)) / float64(time.Millisecond),
-	}
-	x.Message, x.Sender = failingMessage(f)
+	x := describeCrash(name, f)
+	x.Report, x.TookMS = r, float64(time.Since(began))/float64(time.Millisecond)
 	if r.Failure != nil {
 		x.Now = r.Failure.Error()
 	}
 	if err := x.write(c, env, f); err != nil {
 		return err
 	}
+	if f.Inexact != "" {
+		return usage("%s: it cannot be repeated: %s", name, f.Inexact)
+	}
 	if !r.Reproduced && !r.Handled {
 		return &codeError{exitLines}
 	}
 	return nil
+}
+
+// describeCrash is what a crash file has.
+func describeCrash(name string, f *blackbox.File) *replayed {
+	x := &replayed{
+		File: name, Path: f.Path, Type: f.Type, Ref: fmt.Sprintf("%016x", uint64(f.Ref)), Life: f.Incarnation, Module: fmt.Sprintf("%x", f.Image.Module),
+		Image: f.Image.Name, Host: f.Version, Turn: f.Failure.Turn, Exact: f.Exact, Inexact: f.Inexact, Failure: f.Failure.Error(), Fuel: f.Failure.Fuel,
+		Events: []json.RawMessage{},
+	}
+	x.Message, x.Sender = failingMessage(f)
+	for line := range bytes.Lines(f.Events) {
+		x.Events = append(x.Events, bytes.TrimSpace(line))
+	}
+	return x
+}
+
+// replayEngine is an engine whose cache has the modules.
+func replayEngine(c *cli.Context) (*runtime.Engine, error) {
+	size, err := cacheSize(c)
+	if err != nil {
+		return nil, err
+	}
+	cache := bundle.Options{CacheDir: cacheDir(c), CacheBytes: size, CacheKey: c.String("cache-key")}
+	return runtime.New(c.Context, cache.Runtime().WithInterpreter(c.Bool("interpreter")))
+}
+
+// notRepeated is the answer if a file cannot be repeated.
+func notRepeated(c *cli.Context, env *environment, name string, err error) error {
+	switch {
+	case errors.Is(err, replay.ErrModule):
+		env.report(fmt.Errorf("%s: %w; give it with --module", name, err), exitAbsent)
+		return &codeError{exitAbsent}
+	case c.Context.Err() != nil:
+		return err
+	}
+	return usage("%s: %v", name, err)
 }
 
 // writeScenario is replay --to-scenario. It replaces no file.
@@ -213,21 +243,14 @@ func (x *replayed) write(c *cli.Context, env *environment, f *blackbox.File) err
 		return write(env.stdout, string(printable.JSON(text))+"\n")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s) of %s %.8s, turn %d, %s\n", oneLine(x.Path), oneLine(x.Type), oneLine(x.Image), x.Module, x.Turn, x.Message)
-	failed := oneLine(x.Failure)
-	if at := replay.Culprit(x.Stack); at != nil && at.File != "" {
-		failed = fmt.Sprintf("%-40s  %s", failed, at)
+	x.head(&b, f)
+	most := fewEvents
+	if c.Bool("events") {
+		most = len(x.Events)
 	}
-	fmt.Fprintln(&b, failed)
-	for k := range x.Stack {
-		fmt.Fprintln(&b, "  "+x.Stack[k].String())
-	}
-	if len(x.Stack) == 0 {
-		for _, frame := range f.Failure.Stack {
-			fmt.Fprintln(&b, "  "+oneLine(frame))
-		}
-	}
+	x.events(&b, most)
 	switch r := x.Report; {
+	case x.Inexact != "":
 	case r.Reproduced:
 		fmt.Fprintf(&b, "reproduced in %.0f ms: same failure, same fuel (%d), %s before it equal\n", x.TookMS, x.Fuel, plural(r.Turns, "turn"))
 	case r.Handled:
@@ -247,4 +270,22 @@ func (x *replayed) write(c *cli.Context, env *environment, f *blackbox.File) err
 		fmt.Fprintln(&b, "note: "+oneLine(x.Note))
 	}
 	return write(env.stdout, b.String())
+}
+
+// head is what has failed.
+func (x *replayed) head(b *strings.Builder, f *blackbox.File) {
+	fmt.Fprintf(b, "%s (%s) of %s %.8s, turn %d, %s\n", oneLine(x.Path), oneLine(x.Type), oneLine(x.Image), x.Module, x.Turn, x.Message)
+	failed := oneLine(x.Failure)
+	if at := replay.Culprit(x.Stack); at != nil && at.File != "" {
+		failed = fmt.Sprintf("%-40s  %s", failed, at)
+	}
+	fmt.Fprintln(b, failed)
+	for k := range x.Stack {
+		fmt.Fprintln(b, "  "+x.Stack[k].String())
+	}
+	if len(x.Stack) == 0 {
+		for _, frame := range f.Failure.Stack {
+			fmt.Fprintln(b, "  "+oneLine(frame))
+		}
+	}
 }

@@ -58,7 +58,7 @@ func stepThrough(c *cli.Context, env *environment, engine *runtime.Engine, f *bl
 	d, err := debug.Open(begin, engine, f, o)
 	cancel()
 	if err != nil {
-		return p.failed(c, err)
+		return notRepeated(c, env, c.Args().First(), err)
 	}
 	defer d.Close()
 	if p.shown {
@@ -87,18 +87,6 @@ func stepThrough(c *cli.Context, env *environment, engine *runtime.Engine, f *bl
 		}
 	}
 	return lines.Err()
-}
-
-// failed is an error that comes before the first command.
-func (p *prompt) failed(c *cli.Context, err error) error {
-	if errors.Is(err, replay.ErrModule) {
-		p.env.report(fmt.Errorf("%s: %w; give it with --module", c.Args().First(), err), exitAbsent)
-		return &codeError{exitAbsent}
-	}
-	if c.Context.Err() != nil {
-		return err
-	}
-	return usage("%s: %v", c.Args().First(), err)
 }
 
 // prompt reads commands and shows what they lead to.

@@ -1,8 +1,10 @@
 package blackbox
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -223,8 +225,11 @@ type Failure struct {
 	Failure *abi.Failure
 	Time    int64
 	Judged  bool // see File.Judged
-	Hidden  func(string) bool
 	Keep    bool // the turns before it count
+	// Mask, if set, is bytes without known secrets, in the same length; the bytes themselves if they have none.
+	Mask func([]byte) []byte
+	// Events, if set, is asked for File.Events if a file is written.
+	Events func() []byte
 }
 
 // Crash is called behind the envelopes of an entry that has failed. It returns the path of the file that is being
@@ -265,28 +270,46 @@ func (b *Box) file(x *Failure) *File {
 		f.Inexact = "its module has directories, and what it has read there is not recorded"
 	case b.full != "":
 		f.Inexact = b.full
-	case x.Hidden != nil && b.hides(&f, x.Hidden):
-		f.Inexact = "it has handled a known secret, which is left out"
-		f.Start, f.failing = nil, nil
-		f.Image.Config.Env, f.Seed, f.Prepare = nil, [abi.SeedSize]byte{}, [abi.SeedSize]byte{}
+	}
+	if x.Mask != nil {
+		f.mask(x.Mask)
 	}
 	if f.Inexact != "" {
-		f.Base, f.entries = nil, nil
+		f.Base = nil
+	}
+	if x.Events != nil {
+		f.Events = x.Events()
 	}
 	return &f
 }
 
-// hides reports whether a secret is in the file.
-func (b *Box) hides(f *File, secret func(string) bool) bool {
-	for _, kv := range f.Image.Config.Env {
-		if secret(kv) {
-			return true
+// mask hides known secrets. What is there in their place has the same length, so that the messages can be read.
+func (f *File) mask(mask func([]byte) []byte) {
+	hidden := false
+	hide := func(b *[]byte) {
+		masked := mask(*b)
+		hidden = hidden || !bytes.Equal(masked, *b)
+		*b = masked
+	}
+	f.Image.Config.Env = slices.Clone(f.Image.Config.Env) // it is the image's
+	for i, kv := range f.Image.Config.Env {
+		b := []byte(kv)
+		hide(&b)
+		f.Image.Config.Env[i] = string(b)
+	}
+	base := f.Base
+	hide(&base)
+	for _, part := range [...]*[]byte{&f.Start, &f.entries, &f.failing} {
+		hide(part)
+		if !listed(*part) { // a secret was found in what stands between the messages
+			*part = nil
 		}
 	}
-	for _, part := range [...][]byte{f.Start, f.Base, f.entries, f.failing} {
-		if secret(string(part)) {
-			return true
-		}
+	if !hidden {
+		return
 	}
-	return false
+	f.Base, f.Seed, f.Prepare = nil, [abi.SeedSize]byte{}, [abi.SeedSize]byte{}
+	if f.Inexact == "" {
+		f.Inexact = "it has handled a known secret, which is masked: it is not exact"
+	}
 }

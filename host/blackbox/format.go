@@ -26,14 +26,15 @@ import (
 
 const (
 	magic    = "waCR"
-	version  = 2
+	version  = 3
+	older    = 2 // which has no events
 	headSize = len(magic) + 1 + 8
 	sumSize  = 4
 	// MostBytes is the most that a crash file may have.
 	MostBytes = 1 << 30
 )
 
-// The tags of sections. Each is there once, in this order; the module may be missing.
+// The tags of sections. Each is there once, in this order; module and events may be missing.
 const (
 	tagActor byte = iota + 1
 	tagImage
@@ -42,6 +43,13 @@ const (
 	tagEntries
 	tagFailing
 	tagModule
+	tagEvents
+)
+
+// Bounds of File.Events.
+const (
+	MostEvents     = 100
+	MostEventBytes = 4 << 10 // of one
 )
 
 // File is a crash file. What it has as bytes shares the memory of what was decoded.
@@ -63,8 +71,8 @@ type File struct {
 	FromStart bool
 	// Spawned is how many children the actor had asked for before the first entry.
 	Spawned uint64
-	// Exact is the number of the first turn of the entries. Inexact is empty, or says why there are no entries from which
-	// the failure could be repeated.
+	// Exact is the number of the first turn of the entries. Inexact is empty, or says why the failure cannot be repeated from
+	// the entries: some are missing, or secrets in them are masked.
 	Exact   uint64
 	Inexact string
 	// Judged says that the host has refused what the turn wanted for a reason that is not within the guest: it could not pay
@@ -77,7 +85,9 @@ type File struct {
 	entries []byte
 	failing []byte
 	Failure abi.Failure
-	Module  []byte // empty: it is not in the file
+	// Events are what has happened in the system before: JSON as of events, one a line, at most MostEvents.
+	Events []byte
+	Module []byte // empty: it is not in the file
 }
 
 // Image says which image the actor was made of.
@@ -197,6 +207,9 @@ func (f *File) Append(dst []byte) []byte {
 	if len(f.Module) > 0 {
 		section(tagModule, f.Module)
 	}
+	if len(f.Events) > 0 {
+		section(tagEvents, f.Events)
+	}
 	binary.LittleEndian.PutUint64(dst[body-8:], uint64(len(dst)-body))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[from:], castagnoli))
 }
@@ -289,7 +302,7 @@ func Decode(b []byte) (*File, error) {
 	switch {
 	case len(b) < len(magic)+1 || string(b[:len(magic)]) != magic:
 		return no(0, "it does not begin like one")
-	case b[len(magic)] != version:
+	case b[len(magic)] != version && b[len(magic)] != older:
 		return no(len(magic), "it has version %d, this host reads version %d", b[len(magic)], version)
 	case len(b) < headSize+sumSize:
 		return no(len(b), "it is cut off")
@@ -306,12 +319,15 @@ func Decode(b []byte) (*File, error) {
 	}
 	f := &File{}
 	r := reader{b: b[:end], at: headSize}
-	for tag := tagActor; tag <= tagModule; tag++ {
-		if tag == tagModule && r.at == len(r.b) {
+	for tag := tagActor; tag <= tagEvents; tag++ {
+		if tag >= tagModule && r.at == len(r.b) {
 			break
 		}
 		if got := r.byte(); r.err == nil && got != tag {
 			r.at--
+			if tag == tagModule && got == tagEvents {
+				continue
+			}
 			r.fail("section %d is not section %d", got, tag)
 		}
 		from := r.at
@@ -333,6 +349,9 @@ func Decode(b []byte) (*File, error) {
 			s.list(&f.entries, 1<<62)
 		case tagFailing:
 			s.list(&f.failing, 1)
+		case tagEvents:
+			s.events()
+			f.Events = part
 		case tagModule:
 			f.Module, s.at = part, r.at
 		}

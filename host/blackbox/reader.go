@@ -1,7 +1,9 @@
 package blackbox
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -141,6 +143,30 @@ func (r *reader) list(to *[]byte, most uint64) {
 		r.entry(&e)
 	}
 	*to = r.b[from:r.at:r.at]
+}
+
+// listed reports whether entries can be read.
+func listed(b []byte) bool {
+	r := reader{b: b}
+	for r.err == nil && r.at < len(b) {
+		var e Entry
+		r.entry(&e)
+	}
+	return r.err == nil
+}
+
+// events checks the lines of File.Events.
+func (r *reader) events() {
+	lines := 0
+	for r.err == nil && r.at < len(r.b) {
+		from := r.at
+		n := bytes.IndexByte(r.b[from:], '\n')
+		if lines++; n <= 0 || n > MostEventBytes || lines > MostEvents || !json.Valid(r.b[from:from+n]) {
+			r.fail("line %d of the events is none", lines)
+			return
+		}
+		r.at += n + 1
+	}
 }
 
 // mostPushed bounds the envelopes of an entry, each of which has a byte of an inbox at least.

@@ -44,18 +44,19 @@ func (b *Box) Turn(now int64, fuel uint64, outbox []byte, e *mailbox.Envelope) (
 	}
 	b.failing = n
 	to := b.log[n : n+need]
-	to[0], to[1] = flagPlain, byte(e.Kind)
-	binary.LittleEndian.PutUint64(to[2:], uint64(now))
-	binary.LittleEndian.PutUint64(to[10:], uint64(e.Sender))
+	head := (*[18]byte)(to)
+	binary.LittleEndian.PutUint16(head[:], uint16(flagPlain)|uint16(e.Kind)<<8)
+	binary.LittleEndian.PutUint64(head[2:], uint64(now))
+	binary.LittleEndian.PutUint64(head[10:], uint64(e.Sender))
 	at := 18
 	if fuel < 1<<14 && fuel >= 0x80 { // most are
-		to[at], to[at+1] = byte(fuel)|0x80, byte(fuel>>7)
+		binary.LittleEndian.PutUint16(to[at:], uint16(fuel&0x7f|0x80|fuel<<1&0x7f00))
 		at += 2
 	} else {
 		at = putLong(to, at, fuel)
 	}
 	if e.Correlation|uint64(len(headers)|len(outbox)|len(payload)) < 0x80 {
-		to[at], to[at+1], to[at+2], to[at+3] = byte(e.Correlation), byte(len(outbox)), byte(len(headers)), byte(len(payload))
+		binary.LittleEndian.PutUint32(to[at:], uint32(e.Correlation)|uint32(len(outbox))<<8|uint32(len(headers))<<16|uint32(len(payload))<<24)
 		at += 4
 	} else {
 		at = putLong(to, putLong(to, at, e.Correlation), uint64(len(outbox)))

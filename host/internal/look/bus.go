@@ -30,6 +30,7 @@ func (s *Subscription) Close() { s.bus.remove(s) }
 // Bus distributes events.
 type Bus struct {
 	Secrets Secrets
+	Recent  Recent
 	subs    atomic.Pointer[[]*Subscription]
 	hearing atomic.Int32 // subscriptions that hear in Step
 	mu      sync.RWMutex // writers close channels, readers send
@@ -39,10 +40,10 @@ type Bus struct {
 // Listeners is the number of subscriptions that hear in Step.
 func (b *Bus) Listeners() int { return int(b.hearing.Load()) }
 
-// Quiet reports whether there is no listener, so that events need not be made.
+// Quiet reports whether there is no listener, and no event is kept, so that events need not be made.
 func (b *Bus) Quiet() bool {
 	p := b.subs.Load()
-	return p == nil || len(*p) == 0
+	return (p == nil || len(*p) == 0) && !b.Recent.kept()
 }
 
 func (b *Bus) Add(buffer int, filter func(*event.Event) bool) *Subscription {
@@ -102,6 +103,7 @@ func (b *Bus) Publish(e event.Event) {
 	if set := b.Secrets.set.Load(); set != nil {
 		redactEvent(set, &e)
 	}
+	b.Recent.add(&e)
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	p := b.subs.Load()
