@@ -63,6 +63,21 @@ func endTape(g *guest, scr *scratch, why string) {
 	g.actor.looks &^= uint8(lookTape)
 }
 
+// tapeOne is tapeTurns for an entry of one turn that has ended well, which nearly all are.
+func tapeOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) {
+	e, lane := scr.batch[0], scr.lane
+	if lane == nil || len(e.Headers) > 0 || e.Origin == 0 || g.told && e.Flags&mark.Due != 0 {
+		tapeTurns(g, scr, x, now, 1, false, nil, true)
+		return
+	}
+	origin, due := lane.Turn(g.track, now, scr.res.Fuel, x.Outbox(1), e)
+	if origin == 0 || due {
+		tapeGoesOn(g, scr, x, 1, due)
+	} else if scr.ends[0] <= recorder.MostCommands {
+		scr.origin = origin
+	}
+}
+
 // tapeTurns records an entry. own says that it has come to what its turns have led to, parts that its commands are not all at
 // hand.
 func tapeTurns(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure, own bool) {
@@ -70,12 +85,15 @@ func tapeTurns(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int,
 		endTape(g, scr, "a turn was failed or taken back for a reason that is not its own")
 		return
 	}
-	lane, due := laneOf(g.actor.sys, scr), false
-	if e := scr.batch[0]; done == 1 && len(scr.batch) == 1 && f == nil && e.Origin != 0 && len(e.Headers) == 0 && (!g.told || e.Flags&mark.Due == 0) {
-		due = lane.Turn(g.track, now, scr.res.Fuel, x.Outbox(1), e)
-	} else {
-		due = tapeRun(g, scr, x, now, done, f)
+	lane := laneOf(g.actor.sys, scr)
+	due := tapeRun(g, scr, x, now, done, f)
+	if !tapeGoesOn(g, scr, x, done, due) && !parts && (done == 0 || scr.ends[done-1] <= recorder.MostCommands) {
+		scr.origin = lane.Origin(g.track)
 	}
+}
+
+// tapeGoesOn says whether an entry was the last one that is recorded, or begins a further file.
+func tapeGoesOn(g *guest, scr *scratch, x *sandbox.Instance, done int, due bool) bool {
 	switch {
 	case g.track == nil:
 	case g.track.Over():
@@ -83,9 +101,10 @@ func tapeTurns(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int,
 		g.actor.looks &^= uint8(lookTape)
 	case due:
 		tapeAnew(g, scr, x, done)
-	case !parts && (done == 0 || scr.ends[done-1] <= recorder.MostCommands):
-		scr.origin = lane.Origin(g.track)
+	default:
+		return false
 	}
+	return true
 }
 
 // tapeRun is tapeTurns of any entry.
@@ -126,6 +145,11 @@ func tapeAnew(g *guest, scr *scratch, x *sandbox.Instance, done int) {
 
 // applyTaped is apply where messages get an origin.
 func applyTaped(g *guest, scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
+	if len(cmds) == 1 {
+		g.apply(scr, cmds, current)
+		scr.origin++
+		return
+	}
 	for i := range cmds {
 		g.apply(scr, cmds[i:i+1], current)
 		scr.origin++

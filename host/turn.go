@@ -21,7 +21,15 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 	if parts || f != nil || scr.res.Failure != nil {
 		done, f = g.seal(scr, x, done, parts, f)
 	}
-	if g.actor.sys.looks.Load()|uint32(g.actor.looks) != 0 {
+	if looks := g.actor.sys.looks.Load() | uint32(g.actor.looks); looks == 0 {
+	} else if looks&^(lookTape|lookBox) == 0 && done == 1 && len(scr.batch) == 1 && f == nil && !parts {
+		if looks&lookTape != 0 {
+			tapeOne(g, scr, x, now)
+		}
+		if looks&lookBox != 0 {
+			keepOne(g, scr, x, now)
+		}
+	} else {
 		var held bool
 		if done, f, held = g.commit(scr, x, now, done, parts, f); held {
 			return len(scr.batch), nil

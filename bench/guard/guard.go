@@ -25,6 +25,7 @@ type Act string
 const (
 	Message Act = "message" // of a ping-pong: to an actor that sends it back
 	Kept    Act = "kept"    // the same, of guests that have black boxes
+	Taped   Act = "taped"   // the same, of guests that are recorded
 	Struct  Act = "struct"  // the same with a struct of six fields
 	Ask     Act = "ask"     // of a goroutine, and the answer; its context has no deadline
 	AskDue  Act = "ask-due" // the same with a deadline

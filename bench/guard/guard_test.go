@@ -40,7 +40,7 @@ const (
 // limitsOf are those of a figure. What is more than a message varies more: tables of the host
 // grow now and then, and fewer of it are counted.
 func limitsOf(act guard.Act, c *guard.Counts) limits {
-	if act == guard.Message || act == guard.Kept {
+	if act == guard.Message || act == guard.Kept || act == guard.Taped {
 		return limits{math.Ceil(c.Instructions * room), math.Ceil(c.Guest * room), math.Floor(c.Allocations) + 0.01}
 	}
 	return limits{math.Ceil(c.Instructions * moreRoom), math.Ceil(c.Guest * room), math.Ceil(c.Allocations*4) / 4}
@@ -88,6 +88,8 @@ func TestCostOfAMessage(t *testing.T) {
 		{"tinygo", guard.Message, tiny, "tinygo"},
 		{"kept wat", guard.Kept, wat, ""},
 		{"kept go", guard.Kept, standard, "go"},
+		{"taped wat", guard.Taped, wat, ""},
+		{"taped go", guard.Taped, standard, "go"},
 		{"struct native", guard.Struct, guard.Native, ""},
 		{"struct go", guard.Struct, standard, "go"},
 		{"struct tinygo", guard.Struct, tiny, "tinygo"},
@@ -144,6 +146,31 @@ func TestCostOfAMessage(t *testing.T) {
 		}
 		if err := os.WriteFile(limitsFile, append(text, '\n'), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// What looks on costs no more than a part of a message: the limits of such rows are no higher than these times that of the
+// same message without.
+func TestLimitsOfWhatLooksOn(t *testing.T) {
+	text, err := os.ReadFile(limitsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]limits{}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for name, most := range map[string]struct {
+		without string
+		times   float64
+	}{"kept go": {"go", 1.05}, "kept wat": {"wat", 1.10}, "taped go": {"go", 1.05}, "taped wat": {"wat", 1.15}} {
+		with, without := all[name], all[most.without]
+		if without.Instructions == 0 || with.Instructions > without.Instructions*most.times {
+			t.Errorf("%s may cost %.0f instructions, %.2f times %.0f", name, with.Instructions, with.Instructions/without.Instructions, without.Instructions)
+		}
+		if with.Allocations > 0.01 {
+			t.Errorf("%s may allocate", name)
 		}
 	}
 }

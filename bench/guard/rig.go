@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	hostflow "github.com/wasmactors/wasmactors/host/flow"
+	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/host/router"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -85,7 +87,7 @@ func (c *ticking) Now() time.Time {
 	return time.Unix(0, c.at.Add(1000))
 }
 
-func open(ctx context.Context, c Case) (*rig, error) {
+func open(ctx context.Context, c Case) (_ *rig, err error) {
 	cfg := host.NewConfig("guard").WithWorkers(1).WithGuardian(supervision.Default().WithSilence(true))
 	if c.Act == Ask || c.Act == AskDue {
 		cfg = cfg.WithManual().WithAskTimeout(24 * time.Hour)
@@ -105,12 +107,23 @@ func open(ctx context.Context, c Case) (*rig, error) {
 		}
 		cfg = cfg.WithBlackBox(box)
 	}
+	end := func() {}
+	if c.Act == Taped { // what a record of a turn has depends on the time since the one before
+		clock := &ticking{Clock: host.RealClock()}
+		clock.at.Store(time.Now().UnixNano())
+		cfg = cfg.WithClock(clock)
+		if cfg, end, err = taped(cfg); err != nil {
+			return nil, err
+		}
+	}
 	sys, err := host.New(cfg)
 	if err != nil {
+		end()
 		return nil, err
 	}
 	r := &rig{sys: sys, done: make(chan struct{}, 1), warmUp: 20_000, lengths: c.lengths(), close: func() {
 		_ = sys.Close(ctx)
+		end()
 		if box != nil {
 			box.Close()
 		}
@@ -146,7 +159,7 @@ func open(ctx context.Context, c Case) (*rig, error) {
 		return r.act(c)
 	}
 	switch c.Act {
-	case Message, Kept:
+	case Message, Kept, Taped:
 		err = r.messages(c.Kind == Routed)
 	case Struct:
 		err = r.structMessages()
@@ -164,6 +177,22 @@ func open(ctx context.Context, c Case) (*rig, error) {
 		err = fmt.Errorf("no act %q", c.Act)
 	}
 	return r, err
+}
+
+// taped has a system recorded, to a file that is removed by end.
+func taped(cfg host.Config) (_ host.Config, end func(), err error) {
+	dir, err := os.MkdirTemp("", "guard-*")
+	if err != nil {
+		return cfg, nil, err
+	}
+	tape, err := recorder.Open(recorder.Config{Path: filepath.Join(dir, "run.wrec")})
+	if err != nil {
+		return cfg, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return cfg.WithRecording(tape), func() {
+		_ = tape.Close()
+		_ = os.RemoveAll(dir)
+	}, nil
 }
 
 // guest is an actor of bench/guests.

@@ -39,15 +39,13 @@ import (
 	"hash/crc32"
 	"math/bits"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 const (
 	magic    = "waRE"
-	version  = 1
+	version  = 2
 	headSize = len(magic) + 1 + 8 + 4
 	sumSize  = 4
 	// blockHead is what a block has before its body.
@@ -195,16 +193,34 @@ func (r *reader) cut() *sandbox.Cut {
 // Chain is the hash of all that an incarnation has done.
 type Chain uint64
 
+// The constants of wyhash, which the chain follows: 64 random bits, half of them set.
 const (
-	prime1 = 0x9e3779b185ebca87 // of XXH64
-	prime2 = 0xc2b2ae3d27d4eb4f
+	secret1 = 0xe7037ed1a0b428db
+	secret2 = 0x8ebc6af09c88c6e3
 )
 
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}
+
 // Add is the chain after an entry: its outbox, the fuel of its turns and how many of them ended well. Of an entry that has
-// failed it is the kind of the failure instead of the fuel.
+// failed it is the kind of the failure instead of the fuel. It is made at each turn, mostly of a few dozen bytes.
 func (c Chain) Add(outbox []byte, fuel uint64, done int) Chain {
-	h := xxhash.Sum64(outbox) + fuel*prime1 + uint64(done)
-	return Chain((bits.RotateLeft64(uint64(c), 17) ^ h) * prime2)
+	h, b := uint64(c)^(fuel*secret2+uint64(done)), outbox
+	for len(b) > 16 {
+		h = mix(binary.LittleEndian.Uint64(b)^secret1, binary.LittleEndian.Uint64(b[8:16])^h)
+		b = b[16:]
+	}
+	x, y := uint64(len(outbox))<<32, uint64(0)
+	if n := len(b); n >= 8 {
+		x, y = x^binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
+	} else if n >= 4 {
+		x, y = x^uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[n-4:]))
+	} else if n > 0 {
+		y = uint64(b[0])<<16 | uint64(b[n>>1])<<8 | uint64(b[n-1])
+	}
+	return Chain(bits.RotateLeft64(uint64(c), 17) + mix(x^secret1, y^h))
 }
 
 // short is the part of it that each entry has.

@@ -3,6 +3,7 @@ package recorder
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -16,7 +17,7 @@ const (
 	chunkBytes = 64 << 10
 	// mostTurn is the most that a record of a turn has, mostRest that of an entry besides texts and messages, mostMail that
 	// of a message besides headers and payload.
-	mostTurn = 1 + 6*binary.MaxVarintLen64 + 3
+	mostTurn = 1 + 6*binary.MaxVarintLen64 + 4
 	mostRest = 3 + 8*binary.MaxVarintLen64 + 3
 	mostMail = 2 + 8 + 4*binary.MaxVarintLen64
 	// mostReason bounds the texts of records that say why something is not there.
@@ -82,16 +83,16 @@ func (t *Track) Lose(why string) { t.lost, t.rewound = why, true }
 // Rewound says that the guest was brought back to the state before the turn that has failed.
 func (t *Track) Rewound() { t.rewound = true }
 
-// Turn writes down an entry of one message without headers, whose turn has ended well. It is what nearly all entries are. due
-// says that a further file has begun, and the guest is not recorded until Resume is called.
-func (l *Lane) Turn(t *Track, now int64, fuel uint64, outbox []byte, e *mailbox.Envelope) (due bool) {
-	g := l.recorder.now.Load()
-	if g != l.gen || g != t.gen || g == nil || e.Origin == 0 || t.rewound {
-		return l.Run(t, &Run{Now: now, Done: 1, Fuel: fuel, Outbox: outbox}, []*mailbox.Envelope{e}, nil)
+// Turn writes down an entry of one message without headers, whose turn has ended well. It is what nearly all entries are. The
+// origin is as that of Origin. due says that a further file has begun, and the guest is not recorded until Resume is called.
+func (l *Lane) Turn(t *Track, now int64, fuel uint64, outbox []byte, e *mailbox.Envelope) (origin Origin, due bool) {
+	g, from := l.recorder.now.Load(), e.Origin
+	if g == nil || g != l.gen || g != t.gen || from == 0 || t.rewound {
+		return l.slowly(t, now, fuel, outbox, e)
 	}
-	rel := uint64(e.Origin>>(commandBits+recordBits)) - g.firstLane
+	rel := from>>(commandBits+recordBits) - g.firstLane
 	if rel >= uint64(len(l.seen)) && !l.meet(rel) {
-		return l.Run(t, &Run{Now: now, Done: 1, Fuel: fuel, Outbox: outbox}, []*mailbox.Envelope{e}, nil)
+		return l.slowly(t, now, fuel, outbox, e)
 	}
 	if len(l.chunk.data)-l.at < mostTurn {
 		l.roll(mostTurn)
@@ -102,16 +103,21 @@ func (l *Lane) Turn(t *Track, now int64, fuel uint64, outbox []byte, e *mailbox.
 		to[1] = byte(t.life)
 		at = 2
 	} else {
-		at = putLong(to, 1, t.life)
+		at = putLong(to, at, t.life)
 	}
 	if t.lane != l {
 		tag |= tagMoved
 		at = putNumber(to, at, t.records)
 		t.lane = l
 	}
-	at = putNumber(to, at, zigzag(now-l.time))
+	if z := zigzag(now - l.time); z < 1<<14 && z >= 0x80 { // most are some microseconds
+		binary.LittleEndian.PutUint16(to[at:], uint16(z&0x7f|0x80|z<<1&0x7f00))
+		at += 2
+	} else {
+		at = putNumber(to, at, z)
+	}
 	l.time = now
-	record := e.Origin >> commandBits & mostRecord
+	record := from >> commandBits & mostRecord
 	if rel == uint64(l.rel) {
 		tag |= tagOwn
 		at = putNumber(to, at, l.records-record)
@@ -120,18 +126,29 @@ func (l *Lane) Turn(t *Track, now int64, fuel uint64, outbox []byte, e *mailbox.
 		at = putNumber(to, at, zigzag(int64(record-l.seen[rel])))
 		l.seen[rel] = record
 	}
-	if command := e.Origin & (MostCommands - 1); command == 0 {
+	if command := from & (MostCommands - 1); command == 0 {
 		tag |= tagFirst
 	} else {
 		at = putNumber(to, at, command)
 	}
 	t.chain = t.chain.Add(outbox, fuel, 1)
 	sum := t.chain.short()
-	to[0], to[at], to[at+1], to[at+2] = tag, byte(sum), byte(sum>>8), byte(sum>>16)
+	to[0] = tag
+	binary.LittleEndian.PutUint32(to[at:], sum) // 24 bits of it; the next record begins with the rest
 	t.records++
 	t.next++
+	n := l.records
 	l.done(at + 3)
-	return false
+	if n > mostRecord {
+		return 0, false
+	}
+	return l.number<<(commandBits+recordBits) | n<<commandBits, false
+}
+
+// slowly is Turn of an entry that Run writes.
+func (l *Lane) slowly(t *Track, now int64, fuel uint64, outbox []byte, e *mailbox.Envelope) (Origin, bool) {
+	due := l.Run(t, &Run{Now: now, Done: 1, Fuel: fuel, Outbox: outbox}, []*mailbox.Envelope{e}, nil)
+	return l.Origin(t), due
 }
 
 // Origin is that of the first command of t's entry, if it was just written here; those of further commands are the numbers behind
@@ -404,7 +421,7 @@ func (l *Lane) Refuse(path, why string) {
 	l.put(appendText(appendText(b, path), why[:min(len(why), mostReason)]))
 }
 
-// putNumber writes a number at a place, and returns the place behind it.
+// putNumber writes a number at a place, and returns the place behind it. Most have one byte or two, or are times.
 func putNumber(b []byte, at int, n uint64) int {
 	if n < 0x80 {
 		b[at] = byte(n)
@@ -414,6 +431,11 @@ func putNumber(b []byte, at int, n uint64) int {
 }
 
 func putLong(b []byte, at int, n uint64) int {
+	if n < 1<<28 {
+		w, more := uint32(n&0x7f|n<<1&0x7f00|n<<2&0x7f0000|n<<3&0x7f000000), (bits.Len32(uint32(n))-1)/7
+		binary.LittleEndian.PutUint32(b[at:], w|0x808080>>(24-8*uint(more)))
+		return at + more + 1
+	}
 	for ; n >= 0x80; n >>= 7 {
 		b[at] = byte(n) | 0x80
 		at++
