@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -544,5 +545,92 @@ func TestFilesStay(t *testing.T) {
 	}
 	if _, err := Open(Config{Path: path, Bytes: 5}); err == nil {
 		t.Error("a recording of 5 bytes")
+	}
+}
+
+// Who is handed a known secret is not recorded from then on, and the secret is in no file.
+func TestKnownSecretsAreNotRecorded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	r, err := Open(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := []byte("correct horse battery staple")
+	r.Hide(func(b []byte) bool { return bytes.Contains(b, secret) })
+	i := image(t)
+	l := r.NewLane()
+	one, two := l.Begin(&Incarnation{Path: "one"}, i), l.Begin(&Incarnation{Path: "two"}, i)
+	say := func(x *Track, text string) {
+		l.Run(x, &Run{Done: 1}, []*mailbox.Envelope{{Kind: abi.KindMessage, Payload: []byte(text)}}, nil)
+	}
+	say(one, "hello")
+	say(two, "hello")
+	say(one, "it is "+string(secret))
+	say(two, "bye")
+	if !one.Over() || two.Over() {
+		t.Error("the wrong one is not recorded any further")
+	}
+	if l.Begin(&Incarnation{Path: "three", Snapshot: secret}, i) != nil {
+		t.Error("a state with a secret is recorded")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(b, secret) {
+		t.Error("the secret is in the file")
+	}
+	why, entries := "", 0
+	if _, err := walk(b, func(x *Record) {
+		why += x.Why
+		if x.Kind == Entry {
+			entries++
+		}
+	}); err != nil || entries != 3 || !strings.Contains(why, "it was handed a known secret") || !strings.Contains(why, "its state has a known secret") {
+		t.Errorf("%v, %d entries, %q", err, entries, why)
+	}
+}
+
+// Both files together never have more than their bound and a record, however much is written.
+func TestBoundOfTheFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	r, err := Open(Config{Path: path, Bytes: MinBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := image(t)
+	l := r.NewLane()
+	track := l.Begin(&Incarnation{Path: "one"}, i)
+	const size = 20_000
+	mail := []*mailbox.Envelope{{Kind: abi.KindMessage, Payload: make([]byte, size)}}
+	for range 500 {
+		if l.Run(track, &Run{Done: 1}, mail, nil) {
+			l.Resume(track, &Incarnation{Path: "one", Snapshot: []byte("state")}, i)
+		}
+		r.Flush()
+		sum := int64(0)
+		for _, name := range []string{path, path + Old} {
+			info, err := os.Stat(name)
+			if err != nil && name == path {
+				t.Fatal(err)
+			}
+			if err == nil {
+				if sum += info.Size(); info.Mode().Perm() != 0o600 {
+					t.Fatalf("%s has mode %v", name, info.Mode())
+				}
+			}
+		}
+		if sum > MinBytes+2*(size+200) {
+			t.Fatalf("the files have %d bytes", sum)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.now.Load(); n != nil {
+		t.Error("it goes on")
 	}
 }
