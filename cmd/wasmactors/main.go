@@ -65,7 +65,7 @@ func newApp(env *environment) *cli.App {
 		Commands: []*cli.Command{
 			newCommand(env), buildCommand(env), runCommand(env), devCommand(env), inspectCommand(env), checkCommand(env), explainCommand(env), testCommand(env),
 			simulateCommand(env), cacheCommand(env),
-			psCommand(env), topCommand(env), treeCommand(env), describeCommand(env), eventsCommand(env), crashesCommand(env), replayCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
+			psCommand(env), topCommand(env), treeCommand(env), describeCommand(env), eventsCommand(env), crashesCommand(env), replayCommand(env), diffCommand(env), logsCommand(env), traceCommand(env), profileCommand(env),
 			reloadCommand(env), upgradeCommand(env), sendCommand(env), askCommand(env), deadLettersCommand(env), kvCommand(env), storeCommand(env), clusterCommand(env), completionCommand(env), versionCommand(env), helpCommand(),
 		},
 		Flags: []cli.Flag{

@@ -131,6 +131,9 @@ func (p *player) begin(now int64, first *abi.Envelope) error {
 	}
 	in := p.in
 	in.Seed, in.Now = p.of.Prepare, now
+	if p.plant != nil {
+		p.plant(&in)
+	}
 	if f := p.x.Prepare(&in); f != nil {
 		return fmt.Errorf("the initialisation of the module fails: %w", f)
 	}

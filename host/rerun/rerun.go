@@ -37,9 +37,9 @@ type Options struct {
 	// Memory is the most that the memory of a guest may have, in bytes; 0: replay.DefaultMemory.
 	Memory uint64
 
-	kept  int64                                                              // instead of mostKept
-	seen  func(*recorder.Record, *recorder.Incarnation, uint64, []byte) bool // an entry was repeated; false: stop
-	plant func(*sandbox.Entry)                                               // an input is another one than recorded
+	kept  int64                // instead of mostKept
+	seen  func(*happened) bool // an entry was repeated; false: stop
+	plant func(*sandbox.Entry) // an input is another one than recorded
 }
 
 // Until is a place in a recording. The zero value is its end.
@@ -337,7 +337,7 @@ func (r *run) entry(l *life, x *recorder.Record) (bool, error) {
 			r.report.Failed++
 		}
 	}
-	if r.o.seen != nil && !r.o.seen(x, &l.Incarnation, first, o.outbox) || r.report.Difference != nil {
+	if r.o.seen != nil && !r.o.seen(r.happened(l, x, first, &o)) || r.report.Difference != nil {
 		return false, nil
 	}
 	if uses := r.plan.uses(x.At); uses > 0 {

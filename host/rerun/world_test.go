@@ -131,7 +131,8 @@ type setting struct {
 	image   runtime.ImageConfig
 }
 
-func newWorld(t testing.TB, s setting) *world {
+// newBareWorld has no actors.
+func newBareWorld(t testing.TB, s setting) *world {
 	t.Helper()
 	w := &world{t: t, path: filepath.Join(t.TempDir(), "run.wrec")}
 	var err error
@@ -149,6 +150,12 @@ func newWorld(t testing.TB, s setting) *world {
 	if w.System, err = host.New(cfg); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+func newWorld(t testing.TB, s setting) *world {
+	t.Helper()
+	w := newBareWorld(t, s)
 	code := modules(t)
 	puppets, family := load(t, "puppet", code[0], s.image), load(t, "family", code[1], s.image)
 	w.spawn("sink", host.Func(func(*host.Context, host.Message) error { return nil }))

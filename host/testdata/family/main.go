@@ -57,6 +57,12 @@ func (w *worker) Receive(ctx *actor.Context, m *actor.Message) error {
 		ctx.Spawn("worker", "", nil)
 	case "roll": // state that depends on the actor's randomness and clock
 		w.n += int64(ctx.Rand().Uint64()%1000) + ctx.Now().UnixNano()%1000
+	case "order": // of a map, as Go draws it
+		order := ""
+		for name := range map[string]int{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9, "j": 10} {
+			order += name
+		}
+		ctx.TellPath("/user/sink", actor.Text(order))
 	case "reset":
 		ctx.ResetBackoff()
 	case "quit":
