@@ -41,6 +41,7 @@ type field struct {
 type process struct {
 	*field
 	name, folder string
+	file         string // of the bundle; "": its folder
 	args         []string
 
 	mu    sync.Mutex
@@ -160,7 +161,7 @@ func (p *process) launch() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	args := append([]string{"run", p.bundle, "--join", p.folder, "--input", "-", "--timeout", "30s", "--state", "none"}, p.args...)
+	args := append([]string{"run", filepath.Join(p.bundle, p.file), "--join", p.folder, "--input", "-", "--timeout", "30s", "--state", "none"}, p.args...)
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), "WASMACTORS_TEST_MAIN=1", "WASMACTORS_CACHE_DIR="+testCache)
 	in, err1 := cmd.StdinPipe()

@@ -1,0 +1,94 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/cluster/natscluster"
+)
+
+// One of three nodes is cut off: what it can reach, and by what it is reached, are proxies. Its keys begin elsewhere after the lease,
+// and it acts no more by then. When the network is whole again it joins under another number.
+func TestANodeIsCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three processes for half a minute")
+	}
+	f := fieldOf(t, 1, manifestOf(16))
+	f.nodes = nil
+	free := freePorts(t, 6)
+	one, two, real, three, toOne, toTwo := free[0], free[1], free[2], free[3], free[4], free[5]
+	f.found(natscluster.Description{Name: "test", Keepers: []natscluster.Keeper{{Name: "n1", Address: one}, {Name: "n2", Address: two}, {Name: "n3", Address: three}}})
+	var proxies []*proxy
+	for at, to := range map[string]string{three: real, toOne: one, toTwo: two} {
+		proxies = append(proxies, proxyOf(t, at, to), proxyOf(t, after(at), after(to)))
+	}
+	a, far := f.nodes[0], f.nodes[2]
+	file := filepath.Join(far.folder, "cluster.json")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.NewReplacer(one, toOne, two, toTwo).Replace(string(text))), 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.bundle, "far.yaml"), []byte(strings.Replace(manifestOf(16), "cluster: {}", "cluster: {listen: \""+real+"\"}", 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	far.file, far.args = "far.yaml", []string{"--allow", "listen=" + real}
+	f.start(f.nodes...)
+	keys := someKeys(24)
+	first := f.settle(keys)
+	number := f.numberOf(far)
+	ctx, stop := context.WithCancel(context.Background())
+	wait := f.load(ctx, keys, 20*time.Millisecond)
+	for _, p := range proxies {
+		p.set(true)
+	}
+	cut := time.Now()
+	for _, key := range keys {
+		if first[key].node == number {
+			f.until(a, key, func(l life) bool { return l.node != number })
+		}
+	}
+	took := time.Since(cut)
+	t.Logf("the keys of the node that is cut off answer elsewhere after %v", took.Round(10*time.Millisecond))
+	if took > lease+2*time.Second+slack {
+		t.Errorf("that took %v", took)
+	}
+	var late []<-chan outcome // it answers them when it has joined again
+	for _, key := range keys {
+		late = append(late, far.put(key, "read"))
+	}
+	for _, p := range proxies {
+		p.set(false)
+	}
+	for i, c := range late {
+		if o := <-c; o.Kind == "reply" && lifeOf(t, o).node == number {
+			t.Errorf("%s is answered by the node that was cut off", keys[i])
+		}
+	}
+	for _, key := range keys {
+		f.until(far, key, func(l life) bool { return l.node != number })
+	}
+	stop()
+	answered, failed := wait()
+	t.Logf("%d questions were answered, %d failed", answered, failed)
+	for _, w := range f.seen.overlaps() {
+		t.Error(w)
+	}
+}
+
+// after is the address with the port after it.
+func after(address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	n, _ := strconv.Atoi(port)
+	return net.JoinHostPort(host, strconv.Itoa(n+1))
+}
