@@ -57,6 +57,9 @@ type Debugger struct {
 	at     Place
 	begins map[int]uintptr // where functions begin, as far as it is known: see calls
 	log    string          // the last line that was logged
+
+	options  replay.Options
+	listener *listener // nil: no arguments were asked for
 }
 
 // mark is where an entry is in the file.
@@ -78,7 +81,7 @@ func Open(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o repla
 	if err != nil {
 		return nil, err
 	}
-	d := &Debugger{file: f, session: s, x: s.Instance(), batches: sandbox.Batching(s.Instance().Image()), after: -1, number: -1, begins: map[int]uintptr{}}
+	d := &Debugger{file: f, session: s, x: s.Instance(), batches: sandbox.Batching(s.Instance().Image()), after: -1, number: -1, begins: map[int]uintptr{}, options: o}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.index()
 	if err := d.seek(ctx, Place{Turn: d.lastTurn(), End: true}); err != nil {
@@ -95,6 +98,9 @@ func (d *Debugger) Close() {
 	d.cancel()
 	d.endRun()
 	d.session.Close()
+	if d.listener != nil {
+		d.listener.close()
+	}
 }
 
 // index finds the entries.

@@ -27,6 +27,7 @@ func Commands() []Command {
 		{[]string{"log", "l"}, "", "go to behind the next line of the log", (*Debugger).doLog},
 		{[]string{"where", "w"}, "", "show the place and the innermost call", (*Debugger).doWhere},
 		{[]string{"stack", "s"}, "", "show the calls under way", (*Debugger).doStack},
+		{[]string{"arguments", "args"}, "", "show the calls under way with their arguments, as the interpreter has them", (*Debugger).doArguments},
 		{[]string{"globals"}, "", "show the guest's mutable globals", (*Debugger).doGlobals},
 		{[]string{"memory", "m"}, "ADDRESS[:LENGTH]", "show memory; an address is a number, a symbol, or either + a number", (*Debugger).doMemory},
 		{[]string{"message"}, "", "show the message of this turn", (*Debugger).doMessage},

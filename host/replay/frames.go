@@ -12,8 +12,10 @@ import (
 // Frame is a call under way. Its texts are the guest's.
 type Frame struct {
 	Function string `json:"function"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
+	// Arguments are those of the call, with their types; empty: they are not known.
+	Arguments string `json:"arguments,omitempty"`
+	File      string `json:"file,omitempty"`
+	Line      int    `json:"line,omitempty"`
 	// Begin says that the line is that where the function begins: where in it is not known.
 	Begin bool `json:"begin,omitempty"`
 }
@@ -23,7 +25,7 @@ const mostText = 500
 
 // String is the frame in a line that a terminal may show.
 func (f *Frame) String() string {
-	s := printable.Line(f.Function, mostText)
+	s := printable.Line(f.Function, mostText) + f.Arguments
 	if f.File == "" {
 		return s
 	}

@@ -76,6 +76,21 @@ func (s *Session) Restore(to *State) error {
 	return s.run.x.Restore(&to.snapshot)
 }
 
+// Adopt brings the session to a state of another session of the same file, which may have another engine.
+func (s *Session) Adopt(of *Session, to *State) error {
+	b, err := sandbox.AppendSnapshot(nil, of.run.x.Image(), &to.snapshot)
+	if err != nil {
+		return err
+	}
+	snapshot, err := sandbox.DecodeSnapshot(s.run.x.Image(), b, s.run.file.Memory)
+	if err != nil {
+		return err
+	}
+	s.run.x.ForgetKill()
+	s.run.ahead = to.ahead
+	return s.run.x.Restore(snapshot)
+}
+
 // Outcome is what an entry has come to.
 type Outcome struct {
 	Fuel    uint64       // of its turns
