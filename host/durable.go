@@ -131,10 +131,14 @@ func (d *durability) over() {
 	}
 }
 
+// errNoRest is for durable actors of a simulation that cannot come to rest, such as when their recorder has failed.
+var errNoRest = errors.New("host: durable actors do not come to rest")
+
 // keepStill has durable actors handle no more messages, and waits until none of their turns waits for the recorder and
 // nothing that they tell each other is under way. What comes for them waits in their mailboxes.
 func keepStill(ctx context.Context, s *System) error {
 	s.durable.still.Store(true)
+	stuck := 0
 	for quiet := 0; quiet < 2; {
 		before := s.durable.runs.Load()
 		all, rest := append(durableOf(s), s.user), true
@@ -151,7 +155,16 @@ func keepStill(ctx context.Context, s *System) error {
 		}
 		quiet = 0
 		if s.cfg.manual {
-			s.RunUntilIdle(1 << 30)
+			n := s.RunUntilIdle(1 << 30)
+			if r, ok := s.cfg.recorder.(record.Stepper); ok && r.Steps() { // time says nothing: nobody else is at work
+				if stuck++; n > 0 || r.Work() {
+					stuck = 0
+				}
+				if stuck > 2 {
+					return errNoRest
+				}
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():

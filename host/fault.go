@@ -53,7 +53,8 @@ func (c Config) WithOrder(choose func(n int, at func(int) Ref) int) Config {
 }
 
 // WithAllowance has f lower, before each entry of a guest, the fuel of its turns and the bytes that its memory may grow to;
-// 0 is the image's limit. Workers call it, also at the same time. It is for simulations: such a turn ends in the middle.
+// 0 is the image's limit. Workers call it, also at the same time. It is for simulations: such a turn ends in the middle, and
+// Limits.Deadline, which is of real time, does not count.
 func (c Config) WithAllowance(f func(r Ref, fuel, memory *uint64)) Config { c.allowance = f; return c }
 
 // fault is how many of the turns count, and the failure of the one behind those.

@@ -50,8 +50,12 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.props.limits.Fuel, a.props.limits.Deadline, a.props.limits.Memory, a.props.limits.Outbox
 	in.Yield, in.Log, in.Account = scr.w, g, g
-	if f := a.sys.cfg.allowance; f == nil {
-	} else if p := a.sys.repeats.Load(); p != nil {
+	f := a.sys.cfg.allowance
+	if f == nil {
+		return in
+	}
+	in.Deadline = 0
+	if p := a.sys.repeats.Load(); p != nil {
 		p.allow(in)
 	} else {
 		f(a.ref(), &in.TurnFuel, &in.MemoryLimit)

@@ -44,7 +44,7 @@ func simulateCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "case", Usage: "run the case of `FILE`, which --shrink has written"},
 			&cli.BoolFlag{Name: "keep-going", Usage: "try all seeds of a scenario, also after one that has failed"},
 			&cli.StringFlag{Name: "run", Usage: "run only scenarios whose names match `REGEXP`; a name is FILE/NAME, without _test.yaml"},
-			&cli.StringFlag{Name: "timeout", Value: scenario.DefaultTimeout.String(), Usage: "let a run take `DURATION` of real time at most"},
+			&cli.StringFlag{Name: "timeout", Value: scenario.DefaultRun.String(), Usage: "let a run take `DURATION` of real time at most: for one that hangs"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "say of each seed how it has ended"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON, an object a line"},
 			&cli.StringFlag{Name: "junit", Usage: "write a report for JUnit to `FILE`"},

@@ -169,6 +169,7 @@ const (
 	recordTime  = 20 * time.Microsecond // to repeat a record, besides what its turns take
 	firstTry    = 20 * time.Millisecond // how long actors may take to come to rest
 	lastTry     = 5 * time.Second
+	aDay        = 24 * time.Hour
 	afterFailed = 250 * time.Millisecond
 )
 
@@ -250,6 +251,9 @@ func (s *Store) Checkpoint(ctx context.Context) error {
 	patience := lastTry
 	if t, ok := ctx.Deadline(); ok {
 		patience = min(patience, time.Until(t))
+	}
+	if s.Steps() { // real time decides about nothing
+		patience = aDay
 	}
 	return s.checkpoint(system, patience)
 }

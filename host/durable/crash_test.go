@@ -1,10 +1,12 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/thorough"
@@ -266,5 +268,28 @@ func TestEveryFailureOfADisk(t *testing.T) {
 				t.Error("the store has never failed")
 			}
 		}
+	}
+}
+
+// TestRealTimeDecidesNothing: a checkpoint of a simulation is made however slow the machine is.
+func TestRealTimeDecidesNothing(t *testing.T) {
+	image := puppetImage(t)
+	w, err := openStepped(t, crashfs.New(), Props{"a": puppet(image), "b": puppet(image)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	ref, err := w.Lookup("/user/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Tell(ref, both)
+	late, cancel := context.WithTimeout(t.Context(), -time.Hour)
+	defer cancel()
+	if err := w.store.Checkpoint(late); err != nil {
+		t.Error(err)
+	}
+	if n := w.store.Figures().Checkpoint.Count; n != 1 {
+		t.Errorf("%d checkpoints", n)
 	}
 }

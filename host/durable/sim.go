@@ -44,6 +44,9 @@ func (s *Store) Work() bool {
 	return did
 }
 
+// Steps reports whether the store is that of a simulation, and does nothing by itself.
+func (s *Store) Steps() bool { return s.opt.Sim != nil }
+
 // Waits reports whether something was recorded that is not durable.
 func (s *Store) Waits() bool { return s.log.Pending() > 0 }
 

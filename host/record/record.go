@@ -76,6 +76,14 @@ type Codes interface {
 	Code(fingerprint []byte) (*sandbox.Image, error)
 }
 
+// Stepper is a recorder that may be part of a simulation.
+type Stepper interface {
+	// Steps reports whether the recorder does nothing by itself.
+	Steps() bool
+	// Work has such a recorder do what is due, and reports whether there was anything to do.
+	Work() bool
+}
+
 // Freezer is a recorder of durable actors that is told of the end of their system.
 type Freezer interface {
 	// Resting is called before an orderly end, when all recorded actors are at rest: none handles anything.

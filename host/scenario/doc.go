@@ -23,6 +23,9 @@ const (
 	DefaultWithin = 3 * time.Second
 	// DefaultTimeout is how long a scenario may take, in real time.
 	DefaultTimeout = 30 * time.Second
+	// DefaultRun is how long a simulated run may take, in real time: for runs that hang. Runs without an end are found by
+	// counting turns.
+	DefaultRun = 5 * time.Minute
 	// DefaultSeed is the seed of scenarios that state none.
 	DefaultSeed = 1
 )

@@ -349,7 +349,7 @@ func told1(err error) string {
 
 // Simulating are options of Simulate.
 type Simulating struct {
-	Timeout time.Duration // in real time; 0: DefaultTimeout
+	Timeout time.Duration // in real time; 0: DefaultRun
 	For     time.Duration // the steps are repeated for so much virtual time; 0: once
 	// BlackBox writes crash files of guests that fail; nil: there are none.
 	BlackBox *blackbox.Recorder
@@ -361,7 +361,7 @@ type Simulating struct {
 func (st *Stage) Simulate(ctx context.Context, b *bundle.Bundle, s *Scenario, p simulate.Plan, o Simulating) *simulate.Outcome {
 	began := time.Now()
 	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
+		o.Timeout = DefaultRun
 	}
 	seeded := *s
 	seeded.seed = p.Seed

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/host/simulate"
 )
 
 // world is a running scenario: its system, and the probes, stand-ins and fakes that play with it.
@@ -43,6 +44,7 @@ type world struct {
 	stage           *Stage
 	bundle          *bundle.Bundle
 	faulty          bool // steps put another mailbox before a durable actor
+	turns           int  // of a simulation, at the present moment of virtual time
 	quiet           bool // what is asked is asked again: it is not noted
 }
 
@@ -210,6 +212,9 @@ func (w *world) runUntilIdle() error {
 	}
 }
 
+// mostTurns is how often actors may have turns at a moment of virtual time, in a simulation: more are no end.
+const mostTurns = 300_000
+
 // turn runs one actor; false: none has work.
 func (w *world) turn() (more bool, err error) {
 	by := w.simulated
@@ -218,6 +223,11 @@ func (w *world) turn() (more bool, err error) {
 		return w.sys.Step(), nil
 	case by.run.Err() != nil:
 		return false, by.run.Err()
+	}
+	if w.turns++; w.turns > mostTurns {
+		return false, simulate.ErrSteps
+	}
+	switch {
 	case by.disk == nil:
 		if how, yes := by.run.Upgrades(); yes {
 			return true, w.upgrade(how)
@@ -342,6 +352,9 @@ func (w *world) pass(end time.Time, over func() bool) error {
 		next, ok := w.clock.Next()
 		if !ok || next.After(end) {
 			next = end
+		}
+		if next.After(w.clock.Now()) {
+			w.turns = 0
 		}
 		w.clock.Advance(next.Sub(w.clock.Now()))
 		w.simulated.tick()

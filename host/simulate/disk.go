@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/cockroachdb/pebble/vfs"
 
@@ -197,7 +196,7 @@ func (d *Disk) Die(sys *host.System) error {
 		sys.StopNow(top.Ref)
 	}
 	sys.RunUntilIdle(mostSteps)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	err := sys.Close(ctx)
 	_ = d.store.Close()

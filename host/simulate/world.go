@@ -18,6 +18,9 @@ const (
 	mostSpellSteps = 8
 )
 
+// closeTime bounds the end of a system, in real time. It decides about nothing: only a defect of the host makes it last.
+const closeTime = time.Minute
+
 // worldStart is the time at which the virtual clock of a World begins.
 var worldStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -107,7 +110,7 @@ func closeSystem(sys *host.System, r *Run) error {
 			break
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	return sys.Close(ctx)
 }
