@@ -2,8 +2,12 @@ package testkit_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/host"
@@ -88,5 +92,35 @@ func TestSimulateTells(t *testing.T) {
 	}
 	if text := tells(loses, testkit.Faults("krash")); !strings.Contains(text, `did you mean "crash"`) {
 		t.Error(text)
+	}
+}
+
+// TestSimulateFlags: of the seeds, the flags say which and how many there are.
+func TestSimulateFlags(t *testing.T) {
+	seeds := func() []uint64 {
+		var mu sync.Mutex
+		tried := map[uint64]bool{}
+		testkit.Simulate(t, func(w *simulate.World) {
+			mu.Lock()
+			defer mu.Unlock()
+			tried[w.Run().Plan().Seed] = true
+		}, testkit.Seeds(3))
+		return slices.Sorted(maps.Keys(tried))
+	}
+	if got := seeds(); !slices.Equal(got, []uint64{1, 2, 3}) {
+		t.Errorf("%v", got)
+	}
+	for _, x := range []struct {
+		name, value string
+		want        []uint64
+	}{{"simulate.seeds", "5", []uint64{1, 2, 3, 4, 5}}, {"simulate.seed", "4711", []uint64{4711}}} {
+		if err := flag.Set(x.name, x.value); err != nil {
+			t.Fatal(err)
+		}
+		got := seeds()
+		_ = flag.Set(x.name, "0")
+		if !slices.Equal(got, x.want) {
+			t.Errorf("-%s %s: %v", x.name, x.value, got)
+		}
 	}
 }
