@@ -68,6 +68,7 @@ type Run struct {
 	found   *Violation
 	begun   map[abi.Ref]bool  // guests that have started once
 	cut     map[abi.Ref]Class // what the last entry of a guest was not allowed
+	unread  bool              // actors have run whose events were not read: an upgrade lets some
 	seen    []func(*host.Event)
 	disk    *Disk // nil: nothing is kept
 	once    once
@@ -291,7 +292,9 @@ func (r *Run) Upgrades() (how uint64, yes bool) {
 	if r.still() {
 		return 0, false
 	}
-	return r.meets(Upgrade, "")
+	how, yes = r.meets(Upgrade, "")
+	r.unread = r.unread || yes
+	return how, yes
 }
 
 // Spares reports whether faults of a class do not apply to the actor at a path.
@@ -328,7 +331,9 @@ func (r *Run) allowance(ref host.Ref, fuel, memory *uint64) {
 		return
 	}
 	path := ref.Path()
-	delete(r.cut, ref.UID())
+	if !r.unread {
+		delete(r.cut, ref.UID())
+	}
 	if !r.begun[ref.UID()] {
 		return // an actor whose first start fails is stopped, and there would be little to see
 	}
@@ -364,6 +369,9 @@ func (r *Run) Step() bool {
 		r.mu.Unlock()
 	}
 	r.drain()
+	r.mu.Lock()
+	r.unread = false
+	r.mu.Unlock()
 	return more
 }
 
