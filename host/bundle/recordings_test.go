@@ -131,8 +131,9 @@ var recordedSamples = []recordedSample{
 			}
 		},
 		load: func(x *recordedRun) {
+			giver := x.outside("giver") // which the queue watches
 			x.from(3, 30, func(r *rand.Rand) {
-				x.send("queue", map[string]any{"source": []string{"shop", "bank"}[r.IntN(2)], "delivery": fmt.Sprint("d-", r.IntN(60)), "kind": "application/json", "body": []byte(`{"id":1}`)})
+				x.sendFrom(giver, "queue", map[string]any{"source": []string{"shop", "bank"}[r.IntN(2)], "delivery": fmt.Sprint("d-", r.IntN(60)), "kind": "application/json", "body": []byte(`{"id":1}`)})
 			})
 		}},
 	{name: "redis", before: func(t *testing.T, vars map[string]string) {
