@@ -61,7 +61,7 @@ func measureKeyed(args []string) error {
 		return err
 	}
 	worker := host.Guest(p.image, "bench").WithCapabilities(host.Capabilities{Send: []string{"/user/referee"}})
-	keeper, err := p.sys.Spawn("keeper", keyed.New(worker).WithIdle(24*time.Hour).WithMax(2*n).WithMaxBytes(1<<40).Props())
+	keeper, err := p.sys.Spawn("keeper", keyed.New(worker).WithIdle(24*time.Hour).WithMax(max(n, 1000)).WithMaxBytes(1<<40).Props())
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type piece struct {
 var pieces = []piece{
 	{"instructions", countAll, 40, false},
 	{"call", call, 3, false},
+	{"pages", pages, 15, false},
 	{"start", start, 40, true},
 	{"gateway", gatewayPiece, 60, true},
 	{"keyed", keyedPiece, 50, false},
