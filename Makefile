@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes recordings
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes recordings arm64
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ bench: ## run every benchmark (20 minutes), write docs/benchmarks.jsonl, .md and
 
 bench-quick: ## run a little of every benchmark (4 minutes), of WHO and ONLY match: to see that they work
 	@cd bench && GOWORK=off $(GO) build -o ../bin/bench . && ../bin/bench run -quick -who '$(WHO)' -only '$(ONLY)' -o ../bin/quick.jsonl && ../bin/bench table -docs - ../bin/quick.jsonl >/dev/null && ../bin/bench gateway -quick -who '^(net/http|gateway-)'
+
+arm64: ## repeat on an emulated arm64 what amd64 has written, and the reverse (20 minutes; installs qemu-user-static)
+	@./.ci/arm64
 
 browser: ## test the dashboard and the chat in Chromium, if there is one (.ci/browser installs it)
 	@cd $(BROWSER) && GOWORK=off $(GO) test -count=1 -v .

@@ -89,6 +89,9 @@ func replayEngines(t *testing.T) map[string]*sandbox.Engine {
 // reproduces repeats a file with every engine.
 func reproduces(t *testing.T, engines map[string]*sandbox.Engine, f *blackbox.File, wasm []byte) (r *replay.Report) {
 	t.Helper()
+	if wasm != nil {
+		leave(t, f, wasm)
+	}
 	for name, e := range engines {
 		if name == "interpreter" && f.Failure.Kind == abi.FailureStackOverflow {
 			continue // its own stack ends before the guest's
