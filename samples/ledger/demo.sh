@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the ledger on its input and checks the books against a computation of its own.
 # With --cluster it spreads accounts over three nodes, kills one every ten seconds for FOR (2m), and audits the books.
-# With --unplug it kills a ledger with a store 50 times while money moves, and audits the books after each start.
+# With --unplug it kills a ledger with a store 50 times while money moves and its code is exchanged, and audits the books after each start.
 # The command is the argument, or else it is built. Any folder is fine to run this in.
 set -e
 dir=$(cd "$(dirname "$0")" && pwd)
@@ -19,8 +19,8 @@ case "${1:-}" in
 esac
 if [ -n "$unplug" ]; then
 	(cd "$dir" && go build -o "$work/unplug" ./unplug)
-	"$bin" build "$dir/durable.yaml"
-	"$work/unplug" "$bin" "$dir/durable.yaml" "$work/state" "${TIMES:-50}"
+	"$bin" build "$dir/durable.yaml" --output "$work"
+	"$work/unplug" "$bin" "$dir/durable.yaml" "$work/state" "${TIMES:-50}" "$work/ledger.wasm"
 	exit
 fi
 if [ -n "$cluster" ]; then

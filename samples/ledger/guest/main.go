@@ -5,13 +5,13 @@ package main
 import "github.com/wasmactors/wasmactors/guest-sdk/actor"
 
 func init() {
-	actor.Register("gateway", func() actor.Actor { return &gateway{} })
-	actor.Register("bank", func() actor.Actor { return &bank{} })
+	actor.Register("gateway", func() actor.Actor { return &gateway{} }, actor.Saves(1))
+	actor.Register("bank", func() actor.Actor { return &bank{} }, actor.Saves(1))
 	actor.Register("hasty", func() actor.Actor { return &bank{hasty: true} })
 	actor.Register("checked", func() actor.Actor { return &bank{hasty: true, checked: true} })
-	actor.Register("account", func() actor.Actor { return &account{} })
+	actor.Register("account", func() actor.Actor { return &account{} }, actor.Saves(1))
 	actor.Register("kept", func() actor.Actor { return &kept{} })
-	actor.Register("auditor", func() actor.Actor { return &auditor{} })
+	actor.Register("auditor", func() actor.Actor { return &auditor{} }, actor.Saves(1))
 }
 
 func main() {}

@@ -1,6 +1,9 @@
 // Command unplug kills a ledger again and again while money moves, and audits its books after each start.
 //
-//	unplug WASMACTORS BUNDLE STATE TIMES
+//	unplug WASMACTORS BUNDLE STATE TIMES [MODULE]
+//
+// With a module, the .wasm of the guests, it upgrades the ledger in each life, and kills that at any time of it: when the new code has come,
+// while it does, and while it goes back.
 //
 // It keeps eight transfers from alice to bob under way, of 1, 2, 4, ... 128 cents. So the sum that has moved tells for each
 // transfer that was under way at a kill whether it was done: it may have been or not, but not twice. What was answered
@@ -28,13 +31,17 @@ const (
 )
 
 func main() {
-	if len(os.Args) != 5 {
-		fmt.Fprintln(os.Stderr, "usage: unplug WASMACTORS BUNDLE STATE TIMES")
+	if len(os.Args) != 5 && len(os.Args) != 6 {
+		fmt.Fprintln(os.Stderr, "usage: unplug WASMACTORS BUNDLE STATE TIMES [MODULE]")
 		os.Exit(2)
 	}
 	times, err := strconv.Atoi(os.Args[4])
+	var u *upgrades
+	if err == nil && len(os.Args) == 6 {
+		u, err = newUpgrades(os.Args[1], os.Args[5], os.Args[3])
+	}
 	if err == nil {
-		err = audit(times, os.Args[1], "run", os.Args[2], "--input", "-", "--quiet", "--env", "STATE="+os.Args[3], "--allow", "write="+os.Args[3])
+		err = audit(times, u, os.Args[1], "run", os.Args[2], "--input", "-", "--quiet", "--env", "STATE="+os.Args[3], "--allow", "write="+os.Args[3])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "unplug:", err)
@@ -45,7 +52,7 @@ func main() {
 // books are what the bundle says it has done.
 type books struct{ moved, transfers int64 }
 
-func audit(times int, command string, args ...string) error {
+func audit(times int, u *upgrades, command string, args ...string) error {
 	var sure, done, answered int64 // cents that must have moved; transfers that were done, and those of them that were answered
 	began := time.Now()
 	underway := [slots]bool{}
@@ -78,13 +85,17 @@ func audit(times int, command string, args ...string) error {
 			p.kill()
 			if err == nil {
 				fmt.Printf("killed %d times in %v: %d transfers were done, %d of them answered.\n", times, time.Since(began).Round(100*time.Millisecond), done, answered)
+				u.tell()
 				fmt.Printf("The books agree: nothing that was answered is lost, nothing was done twice, %d cents are where they were or have moved.\n", int64(opening*accounts))
 			}
 			return err
 		}
 		var n int64
-		underway, n, err = p.move(1 + rand.Int64N(100))
+		under := u.begin(p, life)
+		underway, n, err = p.move(1+rand.Int64N(100), under.due)
+		under.killed()
 		p.kill()
+		under.end()
 		if err != nil {
 			return fmt.Errorf("life %d: %w", life, err)
 		}
@@ -203,8 +214,8 @@ func (p *process) settled() (books, error) {
 	}
 }
 
-// move moves money until so many transfers are answered. underway are those that are not.
-func (p *process) move(most int64) (underway [slots]bool, answered int64, err error) {
+// move moves money until so many transfers are answered, and the kill is due. underway are those that are not answered.
+func (p *process) move(most int64, due func() bool) (underway [slots]bool, answered int64, err error) {
 	of := map[int]int{}
 	next := func(i int) error {
 		n, err := p.write("gateway", map[string]any{"id": p.n + 1, "from": "alice", "to": "bob", "amount": 1 << i})
@@ -217,7 +228,7 @@ func (p *process) move(most int64) (underway [slots]bool, answered int64, err er
 		}
 	}
 	timeout := time.After(patience)
-	for answered < most {
+	for answered < most || !due() {
 		select {
 		case l, ok := <-p.lines:
 			if !ok {
