@@ -67,7 +67,7 @@ func (g *guest) setImage() {
 
 // setCode has the guest run an image, which the caller has taken into use.
 func setCode(g *guest, image *sandbox.Image) {
-	sandbox.Unuse(g.inst.Image)
+	passOn(g, image)
 	d := image.Description()
 	g.pin = pin{}
 	g.inst.Image, g.inst.Sleeps, g.told, g.silent = image, sandbox.CannotSave(image) == "", slices.Contains(d.Needs, abi.FeatureAsks), slices.Contains(d.Silent, g.actor.props.typ)

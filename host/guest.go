@@ -185,7 +185,7 @@ func (g *guest) End(ctx *Context, end End) {
 	}
 	if end.Last {
 		defer sandbox.Unuse(g.inst.Image)
-		defer sandbox.Unuse(g.own)
+		disown(g)
 	}
 	g.inst.ForgetStates()
 	g.dropBox()

@@ -4,12 +4,39 @@ import "github.com/wasmactors/wasmactors/internal/sandbox"
 
 // The code of a durable actor is its own: a restart keeps it, whatever its module has by then.
 
-// begins says which image the next incarnation of a durable actor begins with. The image is in use then.
+// begins says which image the next incarnation of a durable actor begins with. It is in use then, if it is open.
 func begins(g *guest, image *sandbox.Image) {
-	if image != nil && sandbox.Use(image) {
-		sandbox.Unuse(g.own)
-		g.own = image
+	if image == nil || image == g.own {
+		return
 	}
+	used := image != g.inst.Image
+	if used && !sandbox.Use(image) {
+		return
+	}
+	disown(g)
+	g.own, g.ownUsed = image, used
+}
+
+// disown is called at the end of the guest: no incarnation comes after it.
+func disown(g *guest) {
+	if g.ownUsed {
+		sandbox.Unuse(g.own)
+		g.ownUsed = false
+	}
+}
+
+// passOn is called before the guest runs another image, which is in use: the one before is in use no more, unless its next incarnation
+// begins with it.
+func passOn(g *guest, image *sandbox.Image) {
+	switch {
+	case g.ownUsed && g.own == image:
+		sandbox.Unuse(image)
+		g.ownUsed = false
+	case g.own != nil && g.own == g.inst.Image && g.own != image:
+		g.ownUsed = true
+		return
+	}
+	sandbox.Unuse(g.inst.Image)
 }
 
 // born has the incarnations of a durable actor run the code that its module has when its life begins, and says which that is.

@@ -274,6 +274,7 @@ type guest struct {
 	trial     *swap.Trial     // of code that is new to it; nil: none is under way
 	pin       pin
 	own       *sandbox.Image // of a durable actor: what its next incarnation begins with; nil: what its module has
+	ownUsed   bool           // it is in use besides the one that runs
 	crashFile string         // of the last failure; empty: none
 }
 
