@@ -191,6 +191,7 @@ func (g *guest) End(ctx *Context, end End) {
 	g.dropBox()
 	endTape(g, ctx.scr, "")
 	dropTrial(g, "it has been restarted, or has ended")
+	g.actor.holds.drop(holdSwap)
 	g.inst.ForgetSleep()
 	g.stopWaiting()
 	x := g.inst.Load()
@@ -213,6 +214,9 @@ func (g *guest) End(ctx *Context, end End) {
 
 func (g *guest) lastTurn(scr *scratch, end End) {
 	a := g.actor
+	if p := a.sys.repeats.Load().of(a); p != nil && !p.expects(a) {
+		return // its instance could not run any more
+	}
 	what, kind, payload := "stopping", abi.KindStop, nullPayload
 	if !end.Last {
 		what, kind, payload = "before the restart", abi.KindPreRestart, nil

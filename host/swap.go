@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -18,6 +20,11 @@ import (
 
 func init() {
 	swap.Take, swap.Members, swap.Settle = take, members, settle
+	swap.Release = func(system any, ref abi.Ref) {
+		if a := system.(*System).here(ref); a != nil && a.holds.has(holdSwap) {
+			release(a)
+		}
+	}
 	swap.Manual = func(system any) bool { return system.(*System).cfg.manual }
 	swap.Renew = func(ctx context.Context, system any, ref abi.Ref) bool {
 		a := system.(*System).here(ref)
@@ -108,10 +115,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 	case !done:
 		return nil, swap.ErrGone
 	}
-	t.Let = func() {
-		visited(context.Background(), a, func() { a.holds.drop(holdSwap) })
-		a.wake(nil)
-	}
+	t.Let = func() { release(a) }
 	t.Log = func(level int, text string) { a.sys.logf(a, level, "%s", text) }
 	t.Switch = func(ctx context.Context, to *swap.Code, trial *swap.Trial) error {
 		records, err := exchangesOf(a, to)
@@ -127,10 +131,33 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 				})
 			})
 		}
-		t.Let()
+		if err == nil {
+			t.Let()
+		}
 		return err
 	}
 	return t, nil
+}
+
+// release has an actor that was taken handle messages again. If its instance has failed, and it has not gone back, the actor fails
+// before it handles one: the failed turn is in no record, and the signal is.
+func release(a *actor) {
+	var f *abi.Failure
+	visited(context.Background(), a, func() {
+		g := a.behaviour.(*guest)
+		if x := g.inst.Load(); a.holds.has(holdSwap) && x != nil && x.Poisoned() && a.life.State() == life.Running {
+			f = &abi.Failure{Kind: abi.FailureHost, Reason: "its new code has failed, and it could not go back"}
+			if g.trial != nil {
+				f = cmp.Or(g.trial.Failure(), f)
+			}
+			f = &abi.Failure{Kind: f.Kind, Reason: f.Reason}
+		}
+	})
+	if f != nil {
+		a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: f}})
+	}
+	visited(context.Background(), a, func() { a.holds.drop(holdSwap) })
+	a.wake(nil)
 }
 
 // assign implements swap.Assign.

@@ -27,6 +27,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/wal"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -538,6 +539,7 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Tr
 	u.note(a, Upgraded, "") // before it can crash and go back
 	probing := trial(a, t, to)
 	if err = t.Switch(u.ctx, to, probing); err != nil {
+		t.Let()
 		if probing != nil {
 			probing.End(err.Error())
 		}
@@ -614,6 +616,7 @@ func (u *run) back(a *Actor) {
 		t, err = swap.Take(ctx, u.sys, a.ref.UID())
 	}
 	if err != nil {
+		swap.Release(u.sys, a.ref.UID())
 		stays(err.Error())
 		return
 	}
@@ -629,7 +632,7 @@ func (u *run) back(a *Actor) {
 	}
 	s, err := repeat(t, t.Trial.Old, state, entries, true)
 	if err == nil {
-		if err = t.Switch(ctx, &swap.Code{Image: t.Trial.Old, State: s, Time: t.Entry.Now}, nil); err != nil {
+		if err = u.switches(ctx, t, &swap.Code{Image: t.Trial.Old, State: s, Time: t.Entry.Now}); err != nil {
 			stays(err.Error())
 			return
 		}
@@ -644,7 +647,7 @@ func (u *run) back(a *Actor) {
 	_ = u.sys.Operate().Pause(a.ref, false)
 	image := t.Image
 	if s, err = repeat(t, image, now, entries, false); err == nil {
-		err = t.Switch(ctx, &swap.Code{Image: image, State: s, Time: t.Entry.Now}, nil)
+		err = u.switches(ctx, t, &swap.Code{Image: image, State: s, Time: t.Entry.Now})
 	} else {
 		t.Let()
 	}
@@ -653,6 +656,20 @@ func (u *run) back(a *Actor) {
 	}
 	u.note(a, Paused, why)
 	t.Log(abi.LogError, "upgrade: it is paused, because it cannot go back: "+why)
+}
+
+// switches has an actor that was taken go on with other code. A disk that has much to do is waited for until ctx ends. After an error
+// the actor goes on as it is.
+func (u *run) switches(ctx context.Context, t *swap.Taken, to *swap.Code) error {
+	err := t.Switch(ctx, to, nil)
+	for errors.Is(err, wal.ErrBusy) && ctx.Err() == nil && !swap.Manual(u.sys) {
+		time.Sleep(time.Millisecond)
+		err = t.Switch(ctx, to, nil)
+	}
+	if err != nil {
+		t.Let()
+	}
+	return err
 }
 
 // goBack has all actors go back.

@@ -26,10 +26,10 @@ type Taken struct {
 	Trial      *Trial        // under way; nil: none
 
 	// Switch has the actor go on with other code, and begins a trial if it is not nil. It fails with ErrMoved if a turn
-	// has run, or the incarnation has ended, since the guest was taken; of a durable actor also if it cannot be recorded. Afterwards
-	// the actor runs in each case.
+	// has run, or the incarnation has ended, since the guest was taken; of a durable actor also if it cannot be recorded. After an
+	// error the actor is still taken.
 	Switch func(ctx context.Context, to *Code, trial *Trial) error
-	// Let lets the actor go on as it is.
+	// Let lets the actor go on as it is. If its new code has failed, and that was to be undone, it fails now.
 	Let func()
 	// Log says something about the actor, as an event; level is abi.LogInfo, for one.
 	Log func(level int, text string)
@@ -63,6 +63,9 @@ type Member struct {
 
 // Members are the actors of a *host.Module, sorted by path. Package host sets it.
 var Members func(ctx context.Context, system, module any) []Member
+
+// Release is Taken.Let for an actor that could not be taken. Package host sets it.
+var Release func(system any, of abi.Ref)
 
 // Settle ends the trial of an actor. Package host sets it.
 var Settle func(ctx context.Context, system any, of abi.Ref)

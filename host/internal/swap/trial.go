@@ -22,7 +22,7 @@ type Trial struct {
 	entries []Entry
 	bytes   int
 	over    string
-	fails   bool // failed was told
+	fails   *abi.Failure // failed was told
 }
 
 // Entry is what turns that were run together have taken in, and what they have asked for.
@@ -57,7 +57,7 @@ func (t *Trial) Add(e Entry) {
 		t.bytes += overhead + len(m.Headers) + len(m.Payload)
 	}
 	e.Outbox = bytes.Clone(e.Outbox)
-	if t.entries = append(t.entries, e); t.bytes > t.most {
+	if t.entries = append(t.entries, e); t.bytes > t.most && t.fails == nil { // else it is the last one, and is needed
 		t.end("more has come in since than is kept for going back")
 	}
 }
@@ -69,7 +69,7 @@ func (t *Trial) Fail(f *abi.Failure) bool {
 	if t.over != "" {
 		return false
 	}
-	t.fails = true
+	t.fails = f
 	t.failed(f)
 	return true
 }
@@ -78,9 +78,16 @@ func (t *Trial) Fail(f *abi.Failure) bool {
 func (t *Trial) EndIfWell(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.fails {
+	if t.fails == nil {
 		t.end(why)
 	}
+}
+
+// Failure is that of the turn that was to be undone; nil: none has failed.
+func (t *Trial) Failure() *abi.Failure {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fails
 }
 
 // End says why there is no way back any more. The first reason counts.
