@@ -317,7 +317,10 @@ func (x *feeding) line(ctx context.Context, n int, text []byte) error {
 		if err != nil {
 			return err
 		}
-		x.sys = sys
+		if sys != x.sys {
+			x.sys = sys
+			clear(x.gone) // the node was lost: what had ended may be there again
+		}
 	}
 	to, err := x.address(ctx, l.To)
 	switch {

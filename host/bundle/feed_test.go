@@ -211,3 +211,31 @@ func TestScanSaysWhyItEnds(t *testing.T) {
 		t.Error("there are no more lines, and nothing is said about it")
 	}
 }
+
+// A line fails at once if the system has ended before its actor is found, and those that follow find the actor in the next system.
+func TestFeedWithoutASystem(t *testing.T) {
+	lost, next := family(t, 0), family(t, 0)
+	if err := lost.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	systems, got := []*host.System{lost, next}, map[int]Answer{}
+	f := Feed{Paths: []string{"/user/parent", "/user/parent/kid"}, Answer: func(a Answer) { got[a.Line] = a }}
+	f.System = func(context.Context) (*host.System, error) {
+		sys := systems[0]
+		systems = systems[1:]
+		return sys, nil
+	}
+	began := time.Now()
+	input := `{"to": "parent/kid", "message": 1}
+{"to": "parent/kid", "message": 2}
+`
+	if _, err := f.Run(context.Background(), lost, strings.NewReader(input)); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(got[1].Err, host.ErrStopped) || got[2].Kind() != KindReply {
+		t.Errorf("%v, %v", got[1].Err, got[2].Err)
+	}
+	if took := time.Since(began); took > patience/2 {
+		t.Errorf("that took %v", took)
+	}
+}
