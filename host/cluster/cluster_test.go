@@ -33,6 +33,7 @@ type member struct {
 	lost    error
 	refused []string
 	told    uint64 // packets that were refused, by the events
+	toldOf  map[uint16]uint64
 	kinds   []cluster.EventKind
 }
 
@@ -40,7 +41,7 @@ func join(t *testing.T, n int, change func(*cluster.Config)) *net {
 	t.Helper()
 	w := &net{World: clustertest.New(1), t: t}
 	for i := range n {
-		m := &member{}
+		m := &member{toldOf: map[uint16]uint64{}}
 		m.machine = w.Machine(func() uint16 { return m.self.Number })
 		cfg := cluster.Config{
 			Name: fmt.Sprint("n", i), ID: uint64(i + 1), Directory: m.machine, Links: m.machine, Clock: m.machine, Since: m.machine.Since,
@@ -50,6 +51,7 @@ func join(t *testing.T, n int, change func(*cluster.Config)) *net {
 				if e.Kind == cluster.EventRefused {
 					m.refused = append(m.refused, e.Text)
 					m.told += e.Count
+					m.toldOf[e.Node] += e.Count
 				}
 			},
 		}

@@ -199,6 +199,7 @@ func (n *Node) fail(err error) {
 	if n.state == lost {
 		return
 	}
+	n.tellHeld()
 	n.event(Event{Kind: EventLost, Node: n.self.Number, Text: err.Error()})
 	if n.state == acting && n.cfg.Lost != nil {
 		n.later = append(n.later, func() { n.cfg.Lost(err) })
@@ -233,6 +234,7 @@ func (n *Node) Leave(done func(error)) {
 	}
 	gone := n.self
 	gone.Gone = true
+	n.tellHeld()
 	n.event(Event{Kind: EventLeft, Node: gone.Number})
 	n.end(errors.New("cluster: the node has left"))
 	value, once := gone.encode(), false
