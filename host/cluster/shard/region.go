@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -93,7 +95,7 @@ func (r *region) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 		}
 	}
 	if ctx.Head().Incarnation() == 0 {
-		r.st.key = ctx.Head().Draw() | 1
+		r.st.key = regionKey(sys, self)
 		doors.Store(door{sys, self.UID()}, r.st.key)
 		stop := r.node.Changes(nudge)
 		st, key := r.st, Key(r.kind)
@@ -124,6 +126,13 @@ func (r *region) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 	r.st.dirty.Store(true)
 	_ = ctx.Tell(self, order{Op: opLook}.message())
 	return nil
+}
+
+// regionKey is the key of a region. It is not drawn: the tokens are, and other nodes get those.
+func regionKey(sys *host.System, self host.Ref) uint64 {
+	from := sys.Secret()
+	v := from.Derive(secret.ForRegions, self.UID(), 0)
+	return binary.LittleEndian.Uint64(v[:]) | 1
 }
 
 func (r *region) hosts() bool { return r.role == "" || r.node.Self().HasRole(r.role) }

@@ -629,7 +629,7 @@ var mistakes = []struct {
 	{"orders count in every epoch", broken{guard: guardEpoch}, 142},
 	{"what moves is moved again", broken{guard: guardMoving}, 134},
 	{"a shard whose next owner is gone does not go back", broken{guard: guardReturn}, 387},
-	{"buffers have no bound", broken{guard: guardBuffer}, 19},
+	{"buffers have no bound", broken{guard: guardBuffer}, 27},
 	{"a lease is not waited out", broken{lease: true}, 10},
 }
 

@@ -41,6 +41,7 @@ const (
 	ForProcess                        // the secret of what begins anew in each process, an epoch
 	ForNamed                          // the keys of the refs of actors below a guardian, by name
 	ForRetries                        // idempotency keys, and the jitter between attempts
+	ForRegions                        // the key of a region of a cluster, which Go code of its process has
 )
 
 // Derive is a value for one purpose of one actor; n distinguishes several. It is the one-step
