@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -203,15 +204,27 @@ func (v View) Stats() Stats {
 }
 
 // Tree is a snapshot of /user and all actors below it. Actors keep running during the call.
-func (v View) Tree() Node { return v.sys.user.node() }
+func (v View) Tree() Node { tree, _ := v.TreeUpTo(math.MaxInt); return tree }
 
-func (a *actor) node() Node {
+// TreeUpTo is Tree with at most most actors, at least /user, each before those below it. whole: there are no more.
+func (v View) TreeUpTo(most int) (tree Node, whole bool) {
+	tree = v.sys.user.node(&most)
+	return tree, most >= 0
+}
+
+// node is the tree below the actor; what is left of most is negative if it is not whole.
+func (a *actor) node(most *int) Node {
+	*most--
 	n := Node{Ref: a.ref(), Type: a.props.typ, State: a.life.State().String(), Incarnation: a.Incarnation(), Mailbox: a.box.Len(), Turns: a.turnCount()}
 	if x := a.turn; x != nil {
 		n.Asleep = !x.awake() && a.life.State() == life.Running
 	}
 	for _, k := range a.kids() {
-		n.Children = append(n.Children, k.node())
+		if *most <= 0 {
+			*most = -1
+			break
+		}
+		n.Children = append(n.Children, k.node(most))
 	}
 	return n
 }

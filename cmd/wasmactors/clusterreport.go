@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/view"
+	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // Each node has an actor, /system/nodes, which says how the node does to whom asks: the operator of any node of the cluster.
@@ -21,13 +22,19 @@ import (
 const (
 	reporter     = "nodes"
 	reportTime   = time.Second
-	mostReported = 2000    // actors of a tree
-	mostReport   = 1 << 20 // bytes of them
+	reportAge    = 200 * time.Millisecond // for which a report is given again
+	mostReported = 2000                   // actors of a tree
+	mostReport   = 1 << 20                // bytes of them
+	mostReports  = 32 << 20               // bytes of the trees of all nodes, as JSON; a client takes twice as much
 )
 
 // reportTo starts the actor.
 func (x *membership) reportTo(sys *host.System) error {
 	began := time.Now()
+	var made [2]struct { // without a tree, and with one
+		at   time.Time
+		text host.Raw
+	}
 	_, err := sys.SpawnService(reporter, host.Func(func(ctx *host.Context, m host.Message) error {
 		if m.Kind != abi.KindMessage || m.Correlation == 0 {
 			return nil
@@ -36,7 +43,18 @@ func (x *membership) reportTo(sys *host.System) error {
 		if err := m.Decode(&trees); err != nil {
 			return ctx.ReplyError("it takes whether the tree is wanted, true or false")
 		}
-		return ctx.Reply(x.report(ctx.System(), began, trees))
+		last, now := &made[0], ctx.Now()
+		if trees {
+			last = &made[1]
+		}
+		if age := now.Sub(last.at); last.text == nil || age < 0 || age >= reportAge {
+			text, err := host.Encode(x.report(ctx.System(), began, trees))
+			if err != nil {
+				return ctx.ReplyError(err.Error())
+			}
+			last.at, last.text = now, text
+		}
+		return ctx.Reply(last.text)
 	}))
 	return err
 }
@@ -49,22 +67,70 @@ func (x *membership) report(sys *host.System, began time.Time, trees bool) admin
 	t := sys.View().Totals()
 	r := admin.NodeReport{Number: int(self.Number), Name: self.Name, Bundle: sys.Name(), UpSeconds: int64(time.Since(began) / time.Second), Actors: t.Actors, Crashes: t.Crashes, DeadLetters: t.DeadLetters}
 	if trees {
+		tree, whole := sys.View().TreeUpTo(mostReported)
 		bytes := 0
-		addTree(&r, sys.View().Tree(), &bytes)
+		if !addTree(&r, tree, &bytes) || !whole {
+			r.Left = max(1, t.Actors-len(r.Tree))
+		}
 	}
 	return r
 }
 
-func addTree(r *admin.NodeReport, n view.Node, bytes *int) {
+// addTree adds a node, and those below it, unless they are too many.
+func addTree(r *admin.NodeReport, n view.Node, bytes *int) bool {
 	path := n.Ref.Path()
-	if *bytes += len(path) + len(n.Type) + 64; len(r.Tree) >= mostReported || *bytes > mostReport {
-		r.Left++
-	} else {
-		r.Tree = append(r.Tree, admin.NodeActor{Path: path, Type: n.Type, State: n.State, Mailbox: n.Mailbox, Turns: n.Turns})
+	if *bytes += len(path) + len(n.Type) + 64; *bytes > mostReport {
+		return false
 	}
+	r.Tree = append(r.Tree, admin.NodeActor{Path: path, Type: n.Type, State: n.State, Mailbox: n.Mailbox, Turns: n.Turns})
 	for _, c := range n.Children {
-		addTree(r, c, bytes)
+		if !addTree(r, c, bytes) {
+			return false
+		}
 	}
+	return true
+}
+
+// Bounds of the texts in the report of another node, in bytes.
+const (
+	mostName   = 256
+	mostReason = 1024
+)
+
+// taken is what another node has said, or why it has not, as far as it can be shown: its tree takes share bytes as JSON at most.
+func taken(m cluster.Member, r admin.NodeReport, err error, share int) admin.NodeReport {
+	if err != nil {
+		r = admin.NodeReport{Error: printable.Line(err.Error(), mostReason)}
+	} else {
+		r.Error = ""
+	}
+	r.Number, r.Name = int(m.Number), m.Name // whatever it says
+	r.Bundle, r.Left = printable.Line(r.Bundle, mostName), max(0, r.Left)
+	bytes := 0
+	for i := range r.Tree {
+		a := &r.Tree[i]
+		a.Path, a.Type, a.State = printable.Line(a.Path, abi.MaxPath), printable.Line(a.Type, mostName), printable.Line(a.State, mostName)
+		if bytes += 128 + inJSON(a.Path) + inJSON(a.Type) + inJSON(a.State); bytes > share || i == mostReported {
+			if r.Left += len(r.Tree) - i; r.Left < 0 {
+				r.Left = len(r.Tree) - i
+			}
+			r.Tree = r.Tree[:i]
+			break
+		}
+	}
+	return r
+}
+
+// inJSON is how many bytes a text takes as JSON, at most.
+func inJSON(text string) (n int) {
+	for i := range len(text) {
+		if c := text[i]; c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			n++
+		} else {
+			n += 6
+		}
+	}
+	return n
 }
 
 // clusterAdmin implements admin.Nodes.
@@ -211,6 +277,7 @@ func (a *clusterAdmin) All(ctx context.Context, trees bool) (admin.ClusterNodes,
 	}
 	members := a.member().Members()
 	out := admin.ClusterNodes{Version: 1, Nodes: make([]admin.NodeReport, len(members))}
+	share := min(mostReport, mostReports/max(1, len(members)))
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	var wait sync.WaitGroup
@@ -221,12 +288,7 @@ func (a *clusterAdmin) All(ctx context.Context, trees bool) (admin.ClusterNodes,
 			if err == nil {
 				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, trees)
 			}
-			if err != nil {
-				r = admin.NodeReport{Error: err.Error()}
-			}
-			r.Number, r.Name = int(m.Number), m.Name // whatever it says
-			r.Tree = r.Tree[:min(len(r.Tree), mostReported)]
-			out.Nodes[i] = r
+			out.Nodes[i] = taken(m, r, err, share)
 		})
 	}
 	wait.Wait()

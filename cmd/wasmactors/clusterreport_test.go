@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/cluster"
+)
+
+// The reports of all nodes fit into an answer, whatever they say, and however many there are.
+func TestReportsAreBounded(t *testing.T) {
+	m := cluster.Member{Number: 3, Name: "n3"}
+	long := strings.Repeat("\x01\"\u2028", 4<<20)
+	size := func(r admin.NodeReport) int {
+		t.Helper()
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(text)
+	}
+	few := admin.NodeActor{Path: "/user/x", Type: "m/x", State: "running", Turns: math.MaxUint64, Mailbox: math.MaxInt}
+	hostile := []admin.NodeReport{
+		{Number: 9, Name: long, Bundle: long, Error: long},
+		{Tree: []admin.NodeActor{{Path: long, Type: long, State: long}, few}},
+		{Tree: make([]admin.NodeActor, 100_000), Left: math.MaxInt},
+	}
+	for _, share := range []int{mostReport, mostReports / 1023} {
+		for i, r := range hostile {
+			if r = taken(m, r, nil, share); size(r) > share+16<<10 || r.Number != 3 || r.Name != "n3" || r.Error != "" || r.Left < 0 {
+				t.Errorf("report %d: %d bytes of %d, %+.80v", i, size(r), share, r)
+			}
+		}
+	}
+	if r := taken(m, hostile[0], errors.New(long), mostReport); r.Error == "" || size(r) > 16<<10 || r.Bundle != "" {
+		t.Errorf("%d bytes", size(r))
+	}
+	honest := admin.NodeReport{Bundle: "b", Tree: make([]admin.NodeActor, mostReported)}
+	for i := range honest.Tree {
+		honest.Tree[i] = few
+	}
+	if r := taken(m, honest, nil, mostReport); len(r.Tree) != mostReported || r.Left != 0 || r.Tree[7] != few || r.Bundle != "b" {
+		t.Errorf("%d actors, %d are left out", len(r.Tree), r.Left)
+	}
+	if r := taken(m, honest, nil, mostReports/1023); len(r.Tree)+r.Left != mostReported || len(r.Tree) < 100 {
+		t.Errorf("%d actors, %d are left out", len(r.Tree), r.Left)
+	}
+}
+
+// A node looks at a part of its tree only, and not for each question.
+func TestReportsCostLittle(t *testing.T) {
+	sys, err := host.New(host.NewConfig("report"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Close(context.Background())
+	x := &membership{}
+	if err := x.reportTo(sys); err != nil {
+		t.Fatal(err)
+	}
+	quiet := host.Func(func(*host.Context, host.Message) error { return nil })
+	spawn := func(n int) {
+		t.Helper()
+		for i := range n {
+			if _, err := sys.Spawn(fmt.Sprint(sys.View().Totals().Actors, "-", i), quiet); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ref, err := sys.Identify(t.Context(), "/system/"+reporter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() admin.NodeReport {
+		t.Helper()
+		r, err := host.AskAs[admin.NodeReport](t.Context(), sys, ref, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	spawn(10)
+	first, began := ask(), time.Now()
+	if len(first.Tree) != 11 || first.Left != 0 || first.Tree[0].Path != "/user" {
+		t.Errorf("%+v", first)
+	}
+	spawn(1)
+	if r := ask(); time.Since(began) < reportAge/2 && len(r.Tree) != 11 {
+		t.Errorf("%d actors: the report was made again at once", len(r.Tree))
+	}
+	spawn(3000)
+	time.Sleep(reportAge)
+	if r := ask(); len(r.Tree) != mostReported || len(r.Tree)+r.Left < 3012 {
+		t.Errorf("%d actors, %d are left out", len(r.Tree), r.Left)
+	}
+}
