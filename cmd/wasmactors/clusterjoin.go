@@ -42,10 +42,13 @@ type membership struct {
 	lost     func(*cluster.Node, error)
 	news     *news
 
-	mu    sync.Mutex
-	node  *cluster.Node
-	self  cluster.Member
-	ended bool
+	running context.Context // the run's: what it waits for is waited for no longer
+
+	mu      sync.Mutex
+	node    *cluster.Node
+	self    cluster.Member
+	ended   bool
+	drained bool // an operator has drained it: it is to get no shards when it joins again
 }
 
 // openMembership reads the flags and connects; it returns nil without --join.
@@ -218,9 +221,29 @@ func (x *membership) attach(sys *host.System) {
 	}
 }
 
+// errUnshared says that those that keep what the nodes share have not answered in time.
+var errUnshared = errors.New("what the nodes of the cluster share cannot be reached")
+
 // sharing opens what the nodes share for a service.
 func (x *membership) sharing(ctx context.Context, name string) (service.Shared, error) {
-	return x.place.Shared(ctx, name)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.running, cancel)()
+	s, err := x.place.Shared(ctx, name)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %w", errUnshared, err)
+	case err != nil:
+		return nil, err
+	}
+	return s, nil
+}
+
+// drains notes whether the node is drained.
+func (x *membership) drains(on bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.drained = on
 }
 
 // leaveTime bounds the wait for the directory at the end of a run.
@@ -239,12 +262,7 @@ func (x *membership) close() {
 		return
 	}
 	if n != nil {
-		left := make(chan error, 1)
-		n.Leave(func(err error) { left <- err })
-		select {
-		case <-left:
-		case <-time.After(leaveTime):
-		}
+		x.leave(n)
 	}
 	x.place.Close()
 	x.news.close()
@@ -263,21 +281,86 @@ func (l *live) rejoin(lost *cluster.Node) {
 	if stale || l.running.Err() != nil || l.sys == nil {
 		return
 	}
+	l.seen.Store(nil)
 	stop, cancel := context.WithTimeout(context.Background(), stopGrace)
 	_ = l.sys.Close(stop) // actors that do not stop are killed
 	cancel()
 	l.before = sumOf(l.before, l.sys.View().Stats())
 	l.sys = nil
-	err := again(l.running, l.membership.join)
-	if l.running.Err() != nil {
+	err := beginAgain(l.running, l.membership, func() (err error) {
+		l.sys, err = l.bundle.Start(l.system, l.watch)
+		return err
+	})
+	switch {
+	case l.running.Err() != nil && l.sys == nil:
 		l.apart = true
+	case err != nil:
+		l.console.fail(err)
+	default:
+		l.membership.drainAgain(l.running, l.sys, l.bundle.Spread())
+		l.show()
+	}
+}
+
+// joiner is what joins a cluster, as often as it is lost.
+type joiner interface {
+	join(ctx context.Context) error
+	// excuses reports whether the start of a system has failed since the cluster could not be reached. Then the node has left.
+	excuses(err error) bool
+}
+
+// beginAgain joins, and starts a system, until both succeed. What ends it before is the end of the run, or an error that is none of
+// the cluster's.
+func beginAgain(ctx context.Context, x joiner, start func() error) error {
+	for {
+		err := again(ctx, x.join)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			if err = start(); err != nil && ctx.Err() == nil && x.excuses(err) {
+				continue
+			}
+		}
+		return err
+	}
+}
+
+// excuses implements joiner. The node joins again under another number: others may know the system that was about to start.
+func (x *membership) excuses(err error) bool {
+	x.mu.Lock()
+	n := x.node
+	x.mu.Unlock()
+	if n.Acting() && !errors.Is(err, errUnshared) {
+		return false
+	}
+	x.event(cluster.Event{Kind: cluster.EventSilent, Text: "the bundle cannot be started, and the node joins again: " + err.Error()})
+	x.leave(n)
+	return true
+}
+
+// leave gives the node's number back, if the directory answers soon.
+func (x *membership) leave(n *cluster.Node) {
+	left := make(chan error, 1)
+	n.Leave(func(err error) { left <- err })
+	select {
+	case <-left:
+	case <-time.After(leaveTime):
+	}
+}
+
+// drainAgain has a node that joins again drained, if it was.
+func (x *membership) drainAgain(ctx context.Context, sys *host.System, kinds []string) {
+	x.mu.Lock()
+	drained := x.drained
+	x.mu.Unlock()
+	if !drained {
 		return
 	}
-	if err == nil {
-		l.sys, err = l.bundle.Start(l.system, l.watch)
-	}
-	if err != nil {
-		l.console.fail(err)
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	if err := drainAll(ctx, sys, kinds, true); err != nil {
+		x.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: "the node was drained, and gets shards again: " + err.Error()})
 	}
 }
 

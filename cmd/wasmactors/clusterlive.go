@@ -61,13 +61,23 @@ func (r *reached) drain(c *cli.Context, on bool, wait time.Duration) error {
 	defer cancel()
 	s, err := client.Post[admin.ClusterStatus](ctx, r.Client, "/v1/cluster/drain", admin.DrainNode{On: on})
 	began := time.Now()
-	for err == nil && on && owned(&s) > 0 && len(s.Members) > 1 {
+	for err == nil && on {
+		why := undrained(&s)
+		if why == "" {
+			break
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d shards are still here after %v; the node has not left", owned(&s), wait)
+			return fmt.Errorf("after %v %s; the node has not left", wait, oneLine(why))
 		case <-time.After(100 * time.Millisecond):
 		}
-		s, err = client.Get[admin.ClusterStatus](ctx, r.Client, "/v1/cluster", nil)
+		next, failed := client.Get[admin.ClusterStatus](ctx, r.Client, "/v1/cluster", nil)
+		switch {
+		case failed == nil:
+			s = next
+		case ctx.Err() == nil || c.Context.Err() != nil:
+			err = failed
+		}
 	}
 	if err != nil {
 		return refusal(err)
@@ -83,6 +93,32 @@ func (r *reached) drain(c *cli.Context, on bool, wait time.Duration) error {
 		text = fmt.Sprintf("node %d (%s) is the only one, and keeps its shards\n", s.Number, s.Name)
 	}
 	return write(r.env.stdout, text)
+}
+
+// undrained is why it is not certain that a node has no shards any more; empty: it is, or there is no other node to have them.
+func undrained(s *admin.ClusterStatus) string {
+	switch {
+	case s.Unknown != "":
+		return "it is not known which shards are here: " + s.Unknown
+	case !s.Acting:
+		return "it is not known which shards are here: the lease is over"
+	case len(s.Members) == 1:
+		return ""
+	}
+	for _, k := range s.Kinds {
+		if k.Wrong != "" {
+			return fmt.Sprintf("it is not known which shards of %s are here: %s", k.Kind, k.Wrong)
+		}
+	}
+	switch n := owned(s); {
+	case n == 1:
+		return "1 shard is still here"
+	case n > 0:
+		return fmt.Sprintf("%d shards are still here", n)
+	case len(s.Kinds) > 0 && !s.Draining:
+		return "the node may still get shards"
+	}
+	return ""
 }
 
 func owned(s *admin.ClusterStatus) (n int) {
@@ -131,6 +167,9 @@ func (r *reached) clusterStatus(s *admin.ClusterStatus) error {
 		state += "; its shards are moved to others"
 	}
 	text := fmt.Sprintf("node %d (%s) of cluster %s %s\n", s.Number, s.Name, s.Cluster, state)
+	if s.Unknown != "" {
+		text += "which shards are here is not known: " + oneLine(s.Unknown) + "\n"
+	}
 	if s.Silent != "" {
 		text += "the directory does not answer: " + oneLine(s.Silent) + "\n"
 	}

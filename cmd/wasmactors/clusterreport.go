@@ -141,16 +141,13 @@ func (l *live) nodes() admin.Nodes { return &clusterAdmin{l} }
 
 var errApart = errors.New("the node is not a member at the moment: it was lost, and joins again when the directory answers")
 
-// at is the system, and the keys that are spread.
+// at is the system, and the keys that are spread. It waits neither for a reload nor for a node that joins again.
 func (a *clusterAdmin) at() (*host.System, []string, error) {
-	if !a.l.mu.TryLock() {
+	s := a.l.seen.Load()
+	if s == nil {
 		return nil, nil, errApart
 	}
-	defer a.l.mu.Unlock()
-	if a.l.sys == nil {
-		return nil, nil, errApart
-	}
-	return a.l.sys, a.l.bundle.Spread(), nil
+	return s.sys, s.spread, nil
 }
 
 // member is the node.
@@ -185,6 +182,7 @@ func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) 
 		s.Silent = err.Error()
 	}
 	if n == nil {
+		s.Unknown = errApart.Error()
 		return s, nil
 	}
 	status := n.Status()
@@ -194,8 +192,10 @@ func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) 
 	}
 	sys, kinds, err := a.at()
 	if err != nil {
-		return s, nil // its members are known, and no more
+		s.Unknown = err.Error() // its members are known, and no more
+		return s, nil
 	}
+	s.Draining = len(kinds) > 0
 	for _, kind := range kinds {
 		k := admin.ClusterKind{Kind: kind}
 		ref, err := sys.Lookup("/user/" + kind)
@@ -208,8 +208,9 @@ func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) 
 		} else {
 			k.Shards, k.Owned, k.Moving, k.Waiting, k.Keys, k.Wrong = x.Shards, x.Owned, x.Moving, x.Waiting, x.Keys, x.Wrong
 		}
-		for _, h := range x.Hosts {
-			s.Draining = s.Draining || h.Node == self.Number && h.Leaving
+		s.Draining = s.Draining && err == nil && x.Leaving
+		for _, h := range x.Hosts { // the others know it, too
+			s.Draining = s.Draining && (h.Node != self.Number || h.Leaving)
 		}
 		s.Kinds = append(s.Kinds, k)
 	}
@@ -258,16 +259,26 @@ func (a *clusterAdmin) Drain(ctx context.Context, on bool) (admin.ClusterStatus,
 	if err != nil {
 		return admin.ClusterStatus{}, err
 	}
+	a.l.membership.drains(on)
+	if err := drainAll(ctx, sys, kinds, on); err != nil {
+		return admin.ClusterStatus{}, err
+	}
+	return a.Status(ctx)
+}
+
+// drainAll has the shards of all kinds moved to other nodes, or with false lets the node have some again.
+func drainAll(ctx context.Context, sys *host.System, kinds []string, on bool) error {
+	var errs []error
 	for _, kind := range kinds {
 		ref, err := sys.Lookup("/user/" + kind)
 		if err == nil {
 			_, err = shard.Drain(ctx, sys, ref, on)
 		}
 		if err != nil {
-			return admin.ClusterStatus{}, fmt.Errorf("%s: %w", kind, err)
+			errs = append(errs, fmt.Errorf("%s: %w", kind, err))
 		}
 	}
-	return a.Status(ctx)
+	return errors.Join(errs...)
 }
 
 func (a *clusterAdmin) All(ctx context.Context, trees bool) (admin.ClusterNodes, error) {

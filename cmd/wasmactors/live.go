@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -43,12 +44,30 @@ type live struct {
 	sys    *host.System // nil: neither version could be started, or the node is apart
 	apart  bool         // the run has ended while the node was lost and could not join again
 	before host.Stats   // of the systems that have ended
+
+	seen atomic.Pointer[seen] // nil: there is no system
+}
+
+// seen is what runs, for those that must not wait while it changes.
+type seen struct {
+	sys    *host.System
+	spread []string // see bundle.Bundle.Spread
+}
+
+// show notes what runs; with the lock.
+func (l *live) show() {
+	if l.sys == nil {
+		l.seen.Store(nil)
+		return
+	}
+	l.seen.Store(&seen{l.sys, l.bundle.Spread()})
 }
 
 // start starts the bundle's actors.
 func (l *live) start() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.show()
 	l.sys, err = l.bundle.Start(l.system, l.watch)
 	return err
 }
@@ -120,6 +139,7 @@ func (l *live) reload(ctx context.Context, r admin.Reload) (admin.Reloaded, erro
 	defer l.changing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.show()
 	done := admin.Reloaded{PID: os.Getpid(), Restarted: r.Restart, Modules: []string{}, Actors: []admin.ReloadedActor{}, Why: []string{}}
 	if l.sys == nil || l.running.Err() != nil {
 		return done, host.ErrClosed

@@ -238,8 +238,11 @@ func (p *process) signal(s syscall.Signal) {
 // kill ends a process as a power failure would.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	if p.over != nil {
-		<-p.over
+	p.mu.Lock()
+	over := p.over
+	p.mu.Unlock()
+	if over != nil {
+		<-over
 	}
 }
 

@@ -186,6 +186,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	door.cfg = door.cfg.WithReload(l.reload).WithUpgrade(l.upgrade)
 	if member != nil {
 		door.cfg = door.cfg.WithNodes(l.nodes)
+		member.running = ongoing
 		member.lost = func(n *cluster.Node, _ error) { go l.rejoin(n) }
 	}
 	if err := member.join(ongoing); err != nil {

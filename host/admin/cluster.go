@@ -35,7 +35,8 @@ type ClusterStatus struct {
 	Silent   string        `json:"silent,omitempty"` // why the directory does not answer; empty: it does
 	Members  []ClusterNode `json:"members"`
 	Kinds    []ClusterKind `json:"kinds"`
-	Draining bool          `json:"draining"` // a kind has been told to leave this node
+	Draining bool          `json:"draining"`          // all kinds have been told to leave this node, and all nodes know it
+	Unknown  string        `json:"unknown,omitempty"` // why Kinds says nothing, such as that the node joins again; empty: it says all
 }
 
 // ClusterNode is a node that is there, as this one sees it.

@@ -33,13 +33,14 @@ type Host struct {
 // State is what a region knows.
 type State struct {
 	Hosts   []Host `cbor:"hosts"`
-	Shards  int    `cbor:"shards"`  // in all
-	Owned   int    `cbor:"owned"`   // that are here, until they are handed over
-	Moving  int    `cbor:"moving"`  // that are about to move, in all
-	Waiting int    `cbor:"waiting"` // messages that wait here for shards
-	Keys    int    `cbor:"keys"`    // that have an actor here
-	Pending bool   `cbor:"pending"` // something is under way here
-	Wrong   string `cbor:"wrong,omitempty"`
+	Shards  int    `cbor:"shards"`            // in all
+	Owned   int    `cbor:"owned"`             // that are here, until they are handed over
+	Moving  int    `cbor:"moving"`            // that are about to move, in all
+	Waiting int    `cbor:"waiting"`           // messages that wait here for shards
+	Keys    int    `cbor:"keys"`              // that have an actor here
+	Pending bool   `cbor:"pending"`           // something is under way here
+	Leaving bool   `cbor:"leaving,omitempty"` // this node is drained
+	Wrong   string `cbor:"wrong,omitempty"`   // why the other fields may be too low
 }
 
 // Where says where the shard of a key is, as the region knows it; it may be asked on any node.
@@ -104,6 +105,9 @@ func (r *region) manage(ctx *host.Context, m host.Message, op string) {
 	}
 }
 
+// errNoTable says that the region has begun a short while ago, or that no node takes shards of the kind.
+var errNoTable = errors.New("shard: the table of the kind is not known yet: try again")
+
 func (r *region) managed(ctx *host.Context, m host.Message, op string) (any, error) {
 	var w wish
 	if err := m.Decode(&w); err != nil {
@@ -114,8 +118,8 @@ func (r *region) managed(ctx *host.Context, m host.Message, op string) (any, err
 		return r.state(), nil
 	case r.wrong != nil:
 		return nil, r.wrong
-	case r.table == nil:
-		return nil, errors.New("shard: the table of the kind is not known yet: try again")
+	case r.table == nil && op != "drain":
+		return nil, errNoTable
 	}
 	s := 0
 	if r.single == "" && (op == "where" || op == "move") {
@@ -149,12 +153,16 @@ func (r *region) managed(ctx *host.Context, m host.Message, op string) (any, err
 	return Place{s, p.epoch, p.owner.Node(), p.from.Node(), p.pin}, nil
 }
 
+// state is what the region knows.
 func (r *region) state() State {
-	x := State{Shards: r.shards, Waiting: r.waits, Keys: len(r.Names()), Pending: len(r.open) > 0 || r.putting}
+	x := State{Shards: r.shards, Waiting: r.waits, Keys: len(r.Names()), Pending: len(r.open) > 0 || r.putting, Leaving: r.me.Leaving}
 	if r.wrong != nil {
 		x.Wrong = r.wrong.Error()
 	}
 	if r.table == nil {
+		if r.wrong == nil && r.hosts() { // one that takes none has none
+			x.Wrong = errNoTable.Error()
+		}
 		return x
 	}
 	held := map[abi.Ref]int{}
