@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // lease is that of the clusters of these tests, the shortest one that is embedded.
@@ -110,8 +112,8 @@ const slack = time.Second
 // A process that stands still for less than the lease goes on; one that stands still for longer has lost its keys, and acts no more
 // as who it was: it joins again under another number.
 func TestANodeStandsStill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three processes for half a minute")
+	if !thorough.Enabled {
+		t.Skip("three processes for half a minute: make thorough")
 	}
 	f := fieldOf(t, 3, manifestOf(16))
 	f.start(f.nodes...)

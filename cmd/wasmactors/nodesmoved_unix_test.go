@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // The commands for a node that runs: where a key is, to move it, to drain a node under load without a question that fails, to
 // see all nodes and which does not answer, and to leave.
 func TestNodesAreMoved(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three processes for half a minute")
+	if !thorough.Enabled {
+		t.Skip("three processes for half a minute: make thorough")
 	}
 	f := fieldOf(t, 3, manifestOf(16))
 	f.start(f.nodes...)

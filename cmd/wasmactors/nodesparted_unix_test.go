@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/cluster/natscluster"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // One of three nodes is cut off: what it can reach, and by what it is reached, are proxies. Its keys begin elsewhere after the lease,
 // and it acts no more by then. When the network is whole again it joins under another number.
 func TestANodeIsCutOff(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three processes for half a minute")
+	if !thorough.Enabled {
+		t.Skip("three processes for half a minute: make thorough")
 	}
 	f := fieldOf(t, 1, manifestOf(16))
 	f.nodes = nil
