@@ -13,7 +13,7 @@ type Image struct {
 	index []uint32 // per page of grain bytes: 0 if all zero, else 1 + its place in data
 	data  []byte   // the pages that are not zero, or all pages if mapped
 	count int      // pages that are not zero
-	fd    int      // the memfd, if mapped
+	files *files   // what is mapped, if mapped
 	refs  atomic.Int64
 
 	mapped bool
@@ -28,7 +28,7 @@ func (s *Space) NewImage(data []byte) (*Image, error) {
 	if len(data)%WasmPage != 0 || uint64(len(data)) > MaxMemory {
 		return nil, ErrSize
 	}
-	im := &Image{space: s, size: uint64(len(data)), index: make([]uint32, len(data)/grain), fd: -1}
+	im := &Image{space: s, size: uint64(len(data)), index: make([]uint32, len(data)/grain)}
 	im.hot = make([]atomic.Uint32, (len(im.index)+31)/32)
 	im.refs.Store(1)
 	zero := make([]byte, grain)

@@ -25,6 +25,7 @@ const (
 type native struct {
 	mapped    atomic.Int64 // blocks with an image mapped over them
 	maxMapped int64
+	share     int      // memories that may share an image's file; 0: as the machine says, negative: all
 	pages     *pageMap // nil: not available
 	reserve   uint64   // what the next region asks for
 
@@ -46,7 +47,7 @@ type freeList struct {
 }
 
 func newNative(o Options) backing {
-	n := &native{maxMapped: int64(o.MaxMapped), reserve: o.Reserve}
+	n := &native{maxMapped: int64(o.MaxMapped), reserve: o.Reserve, share: o.Share}
 	if n.reserve == 0 {
 		n.reserve = defaultReserve
 	}
@@ -160,7 +161,8 @@ func (n *native) unmap(b *block) bool {
 	p := unsafe.Pointer(unsafe.SliceData(b.mem))
 	_, err := unix.MmapPtr(-1, 0, p, uintptr(len(b.mem)), unix.PROT_READ|unix.PROT_WRITE, noReserve|unix.MAP_FIXED)
 	n.mapped.Add(-1)
-	if err != nil {
+	b.from.give()
+	if b.from = nil; err != nil {
 		return false
 	}
 	_ = unix.Madvise(b.mem, unix.MADV_NOHUGEPAGE)
@@ -208,9 +210,23 @@ func (n *native) seal(im *Image, data []byte) error {
 
 // sealFile puts the image into a file in memory that can no longer change.
 func (n *native) sealFile(im *Image, data []byte) error {
-	fd, err := unix.MemfdCreate("wasmactors-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := im.sealed(func(i, j int) []byte { return data[i*grain : j*grain] })
 	if err != nil {
 		return err
+	}
+	if im.data, err = unix.Mmap(fd, 0, int(im.size), unix.PROT_READ, unix.MAP_PRIVATE); err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	im.files, im.mapped = newFiles(fd), true
+	return nil
+}
+
+// sealed makes a file in memory with the image's pages, which are asked for by their numbers.
+func (im *Image) sealed(pages func(i, j int) []byte) (int, error) {
+	fd, err := unix.MemfdCreate("wasmactors-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return -1, err
 	}
 	err = unix.Ftruncate(fd, int64(im.size))
 	for i := 0; i < len(im.index) && err == nil; i++ {
@@ -219,21 +235,17 @@ func (n *native) sealFile(im *Image, data []byte) error {
 			i++
 		}
 		if i > from {
-			err = writeAll(fd, data[from*grain:i*grain], int64(from*grain))
+			err = writeAll(fd, pages(from, i), int64(from*grain))
 		}
 	}
 	if err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}
-	if err == nil {
-		im.data, err = unix.Mmap(fd, 0, int(im.size), unix.PROT_READ, unix.MAP_PRIVATE)
-	}
 	if err != nil {
 		_ = unix.Close(fd)
-		return err
+		return -1, err
 	}
-	im.fd, im.mapped = fd, true
-	return nil
+	return fd, nil
 }
 
 func writeAll(fd int, p []byte, at int64) error {
@@ -253,9 +265,26 @@ func writeAll(fd int, p []byte, at int64) error {
 func (n *native) unseal(im *Image) {
 	if im.mapped {
 		_ = unix.Munmap(im.data)
-		_ = unix.Close(im.fd)
+		im.files.close()
 	}
-	im.data, im.fd = nil, -1
+	im.data = nil
+}
+
+// mostOf is how many memories may share a file; 0: all.
+func (n *native) mostOf(im *Image) int {
+	switch {
+	case n.share > 0:
+		return n.share
+	case n.share < 0:
+		return 0
+	}
+	if sharing.slow.Load() {
+		return mostShare
+	}
+	if im.files.crowded() {
+		askMachine()
+	}
+	return 0
 }
 
 func (n *native) copies(im *Image) bool { return im.mapped && n.mapped.Load() >= n.maxMapped }
@@ -263,12 +292,16 @@ func (n *native) copies(im *Image) bool { return im.mapped && n.mapped.Load() >=
 func (n *native) load(b *block, im *Image) error {
 	if im.mapped {
 		if n.mapped.Add(1) <= n.maxMapped {
+			f := im.files.take(n.mostOf(im), func() (int, error) {
+				return im.sealed(func(i, j int) []byte { return im.data[i*grain : j*grain] })
+			})
 			p := unsafe.Pointer(unsafe.SliceData(b.mem))
-			_, err := unix.MmapPtr(im.fd, 0, p, uintptr(im.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
+			_, err := unix.MmapPtr(f.fd, 0, p, uintptr(im.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
 			if err == nil {
-				b.mapped = true
+				b.mapped, b.from = true, f
 				return nil
 			}
+			f.give()
 		}
 		n.mapped.Add(-1)
 	}

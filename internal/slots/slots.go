@@ -50,6 +50,9 @@ type Options struct {
 	// 256 GiB. The Space asks for less if the system refuses, and for more when
 	// it is used up.
 	Reserve uint64
+	// Share bounds the memories that share the pages of an image; more get a further copy of them. 0 means as many as the
+	// machine can have without becoming slow, negative means all. See share_linux.go.
+	Share int
 	// NoPageMap makes Reset discard pages without looking which were changed, as
 	// systems without /proc/self/pagemap must. For tests.
 	NoPageMap bool
@@ -100,8 +103,9 @@ type backing interface {
 type block struct {
 	mem    []byte // the whole of it
 	class  int
-	mapped bool // an image is mapped over its beginning
-	gone   int  // bytes that the last restore has discarded
+	mapped bool  // an image is mapped over its beginning
+	from   *file // what is mapped
+	gone   int   // bytes that the last restore has discarded
 }
 
 // New opens a space. Without [Options.Portable] it falls back to Go's heap if

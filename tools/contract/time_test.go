@@ -88,6 +88,7 @@ var machine = map[string]string{
 	"internal/dispatch/":                       "how long turns keep a processor, and where a worker begins to steal; a manual system has neither",
 	"internal/filewatch/":                      "the default of Options.Clock",
 	"internal/regular/":                        "how long a file of a device may take",
+	"internal/slots/":                          "how long the machine takes to read a page that is mapped often; it decides where memories lie, and nothing that a guest sees",
 	"internal/sandbox/":                        "compilers, and the pace at which fuel is granted, which changes no turn; the clock of guests is given",
 	"internal/wasi/quota.go":                   "how often a folder is counted again that others use, too: what they do there is not repeated either",
 }
