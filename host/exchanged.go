@@ -69,8 +69,8 @@ func exchangesOf(a *actor, to *swap.Code) (all []record.Exchange, err error) {
 		b = record.Pack(b)
 	}
 	for err == nil && len(b) > 0 {
-		n := min(len(b), record.MostState)
-		all = append(all, record.Exchange{Code: code, Way: record.Copied, State: b[:n], More: n < len(b)})
+		n := min(len(b), swap.Part)
+		all = append(all, record.Exchange{Code: code, Way: record.Copied, State: b[:n], Part: uint64(len(all)), More: n < len(b)})
 		b = b[n:]
 	}
 	return all, err
@@ -89,10 +89,16 @@ func noteExchange(a *actor, all []record.Exchange, at int64) error {
 		return errEnds
 	}
 	if g, ok := a.sys.cfg.recorder.(record.Gate); ok {
+		sum := int64(0)
 		for i := range all {
-			if err := g.Admit(len(all[i].Saved) + len(all[i].Own) + len(all[i].State)); err != nil {
+			n := len(all[i].Saved) + len(all[i].Own) + len(all[i].State)
+			if err := g.Admit(n); err != nil {
 				return err
 			}
+			sum += int64(n)
+		}
+		if err := g.AdmitAll(sum); err != nil {
+			return err
 		}
 	}
 	for i := range all {
@@ -147,6 +153,12 @@ func (p *repeats) runs(a *actor, fingerprint []byte) error {
 	return err
 }
 
+// partial are the parts of a snapshot that have come.
+type partial struct {
+	parts uint64
+	bytes []byte
+}
+
 // exchanged has an actor go on with other code.
 func (p *repeats) exchanged(a *actor, r *record.Record) error {
 	x := r.Exchange
@@ -155,14 +167,22 @@ func (p *repeats) exchanged(a *actor, r *record.Record) error {
 		return errors.New("it is no guest")
 	}
 	if x.Way == record.Copied {
-		if p.states[a.uid] = append(p.states[a.uid], x.State...); len(p.states[a.uid]) > record.MostStates {
+		had := p.states[a.uid]
+		if x.Part == 0 {
+			had = partial{} // the process before was killed between two parts
+		}
+		had.parts, had.bytes = had.parts+1, append(had.bytes, x.State...)
+		switch {
+		case x.Part != had.parts-1:
+			return fmt.Errorf("part %d of its state is the part %d that is there", x.Part, had.parts-1)
+		case len(had.bytes) > record.MostStates:
 			return errors.New("its state has more bytes than are recorded")
 		}
-		if x.More {
+		if p.states[a.uid] = had; x.More {
 			return nil
 		}
 	}
-	state := p.states[a.uid]
+	state := p.states[a.uid].bytes
 	delete(p.states, a.uid)
 	if x.Way == record.Anew {
 		return p.runs(a, x.Code)

@@ -138,9 +138,9 @@ type repeats struct {
 	held  map[abi.Ref][]sysmail.Msg // posted, and not yet dealt with
 	early map[abi.Ref][]*record.Record
 
-	states map[abi.Ref][]byte // parts of snapshots that records have
-	left   map[abi.Ref]bool   // actors that are not rebuilt
-	late   []*actor           // whose last turn is in no record
+	states map[abi.Ref]partial // snapshots of which some records are still to come
+	left   map[abi.Ref]bool    // actors that are not rebuilt
+	late   []*actor            // whose last turn is in no record
 
 	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits

@@ -73,7 +73,7 @@ func randomRecord(r *rand.Rand) *record.Record {
 		case record.Loaded:
 			y.Version, y.Saved, y.Own, y.Fuel = number(), append(some(300), 1), append(some(20), 2), number()
 		case record.Copied:
-			y.State, y.More = append(some(300), 3), maybe()
+			y.State, y.More, y.Part = append(some(300), 3), maybe(), number()%(1<<16)
 		}
 		x.Exchange = y
 	case record.Turned:

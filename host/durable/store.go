@@ -421,6 +421,21 @@ func (s *Store) Admit(bytes int) error {
 	return err
 }
 
+// AdmitAll implements record.Gate.
+func (s *Store) AdmitAll(bytes int64) error {
+	switch {
+	case s.frozen.Load():
+		return nil
+	case s.failing.Load():
+		return s.Err()
+	case s.used()+bytes > s.opt.Size/4*3:
+		return ErrFull
+	case s.log.Pending()+bytes > mostPending/2: // the rest is for turns
+		return wal.ErrBusy
+	}
+	return nil
+}
+
 // full reports whether messages are refused. The last quarter is for turns that have been admitted, and for checkpoints.
 func (s *Store) full() bool { return s.used() > s.opt.Size/4*3 }
 

@@ -20,7 +20,8 @@ type Exchange struct {
 
 	// Of Copied: what [Pack] has made of a snapshot (sandbox.AppendSnapshot), in one record or several.
 	State []byte `cbor:"7,keyasint,omitempty"`
-	More  bool   `cbor:"8,keyasint,omitempty"` // the next record of the actor goes on with it
+	More  bool   `cbor:"8,keyasint,omitempty"` // a further one of these records goes on with it
+	Part  uint64 `cbor:"9,keyasint,omitempty"` // how many of them come before it
 }
 
 // Way is how an actor has come to other code. A number never gets another meaning.
@@ -54,7 +55,7 @@ func Unpack(b []byte) ([]byte, error) { return unpacker.DecodeAll(b, nil) }
 // Wrong says why x is no exchange of code; empty: it may be one.
 func (x *Exchange) Wrong() string {
 	own := x.Version != 0 || len(x.Saved)+len(x.Own) > 0 || x.Fuel != 0
-	copied := len(x.State) > 0 || x.More
+	copied := len(x.State) > 0 || x.More || x.Part != 0
 	switch {
 	case len(x.Code) != FingerprintBytes:
 		return fmt.Sprintf("code with a fingerprint of %d bytes", len(x.Code))
@@ -64,6 +65,8 @@ func (x *Exchange) Wrong() string {
 		return "an exchange with what another way has"
 	case x.Way == Loaded && (len(x.Saved) == 0 || len(x.Own) == 0), x.Way == Copied && len(x.State) == 0:
 		return "an exchange without a state"
+	case x.Part >= MostStates:
+		return "a part of a state behind more parts than there can be"
 	case len(x.State) > MostState:
 		return fmt.Sprintf("a part of a state of %d bytes", len(x.State))
 	}

@@ -59,6 +59,8 @@ const (
 type Gate interface {
 	// Admit is called with the bytes of the message's headers and payload. It must not block.
 	Admit(bytes int) error
+	// AdmitAll is Admit for several records that come at once, with bytes in all.
+	AdmitAll(bytes int64) error
 }
 
 // Outputs is a recorder of durable actors that answers turns before their records are durable (Turn.After). What such a turn

@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -9,8 +10,11 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/internal/wal"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 )
@@ -119,5 +123,44 @@ func TestCannotGoBack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPartsOfAState: a process that is killed between two parts of a snapshot leaves nothing to the next one. There has to be room for
+// all parts before there is one.
+func TestPartsOfAState(t *testing.T) {
+	image, fs, kept := byHand(t, "tally1"), crashfs.New(), &sync.Map{}
+	w := must(openLasting(t, fs, kept, image))(t)
+	w.count("a")
+	for n, want := range map[int64]error{1 << 20: nil, 200 << 20: wal.ErrBusy, 9 << 30: durable.ErrFull} {
+		if err := w.store.AdmitAll(n); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	ref := must(w.Lookup("/user/a"))(t)
+	x := must(swap.Take(context.Background(), w.System, ref.UID()))(t)
+	x.Let()
+	b := record.Pack(must(sandbox.AppendSnapshot(nil, x.Image, x.State))(t))
+	code := must(sandbox.Fingerprint(x.Image))(t)
+	note := func(part, from, to int) {
+		w.store.Note(&record.Record{Kind: record.Exchanged, Actor: ref.UID(), Time: x.Entry.Now, Exchange: &record.Exchange{
+			Code: code[:], Way: record.Copied, State: b[from:to], Part: uint64(part), More: to < len(b)}})
+		w.rest()
+	}
+	note(0, 0, len(b)/3)
+	w.end() // as if it were killed
+	for n := 2; n < 4; n++ {
+		fs = fs.Copy()
+		w = must(openLasting(t, fs, kept, image))(t)
+		if v, m := w.count("a"); v != 1 || m != n {
+			t.Errorf("version %d counts %d", v, m)
+		}
+		x = must(swap.Take(context.Background(), w.System, ref.UID()))(t)
+		x.Let()
+		b = record.Pack(must(sandbox.AppendSnapshot(nil, x.Image, x.State))(t))
+		for i := range 3 {
+			note(i, i*len(b)/3, (i+1)*len(b)/3)
+		}
+		w.end()
 	}
 }

@@ -689,8 +689,13 @@ func (u *run) goBack() {
 		case a.Did != Upgraded && a.Did != Restarted:
 		case !begun:
 			u.back(a)
-		case u.begins(a, below(a.Path, begins)):
-			begins[a.Path] = true
+		default:
+			covered := below(a.Path, begins)
+			err := u.begins(a, covered)
+			if begins[a.Path] = covered || err == nil; err != nil {
+				u.note(a, a.Did, "it has not gone back: "+err.Error())
+				continue
+			}
 			u.note(a, WentBack, "it was restarted, and once more with the old code")
 		}
 	}
@@ -714,8 +719,13 @@ func (u *run) insisted() (all []*Actor) {
 func (u *run) restart(all []*Actor) {
 	begins := map[string]bool{}
 	for _, a := range all {
-		if !u.begins(a, below(a.Path, begins)) {
-			u.note(a, Kept, "it is gone, or that it begins anew cannot be recorded")
+		covered := below(a.Path, begins)
+		if err := u.begins(a, covered); err != nil {
+			why := err.Error()
+			if begins[a.Path] = covered; covered {
+				why = Above + ", so its state is lost, and it keeps its code: " + why
+			}
+			u.note(a, Kept, why)
 			continue
 		}
 		begins[a.Path] = true
@@ -724,14 +734,16 @@ func (u *run) restart(all []*Actor) {
 }
 
 // begins has an actor begin anew with the module's code. One above it does, if it is covered.
-func (u *run) begins(a *Actor, covered bool) bool {
+func (u *run) begins(a *Actor, covered bool) error {
 	ctx, cancel := u.visiting(context.WithoutCancel(u.ctx))
 	defer cancel()
-	if !covered {
-		return swap.Renew(ctx, u.sys, a.ref.UID())
+	if covered {
+		return swap.Assign(ctx, u.sys, a.ref.UID()) // a volatile one needs none
 	}
-	_ = swap.Assign(ctx, u.sys, a.ref.UID()) // a volatile one needs none; another one keeps its code
-	return true
+	if !swap.Renew(ctx, u.sys, a.ref.UID()) {
+		return errors.New("it is gone, or that it begins anew cannot be recorded")
+	}
+	return nil
 }
 
 func (u *run) report(why string) *Report {

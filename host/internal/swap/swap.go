@@ -11,6 +11,9 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
+// Part is how many bytes of a state a record has at most; tests have less.
+var Part = 4 << 20
+
 // Taken is a guest between two turns. It handles no messages until Let or Switch is called. All methods may take as long as the turn
 // that the actor is in; they fail when ctx ends.
 type Taken struct {
