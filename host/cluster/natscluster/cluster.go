@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,7 @@ const reconnect = 250 * time.Millisecond
 // needs the majority of the keepers. It ends with ctx.
 func Open(ctx context.Context, id *Identity, o Options) (*Cluster, error) {
 	c := &Cluster{id: id, event: o.Events}
+	c.shared.until, c.shared.stop = context.WithCancel(context.Background())
 	if c.event == nil {
 		c.event = func(cluster.Event) {}
 	}
@@ -106,8 +108,13 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 	if err := c.checkDescription(ctx); err != nil {
 		return err
 	}
-	c.links, err = newLinks(c.id, c.traffic, c.event)
-	return err
+	if c.links, err = newLinks(c.id, c.traffic, c.event); err != nil {
+		return err
+	}
+	if c.server != nil {
+		c.makeShared()
+	}
+	return nil
 }
 
 func (c *Cluster) newStore() *store {
@@ -207,30 +214,37 @@ func (c *Cluster) Silent() error {
 	return c.silent
 }
 
-// makeStream makes the stream of a store, or finds it.
+// makes says whether this node makes streams: a keeper does, and each node if the NATS is not the cluster's own.
+func (c *Cluster) makes() bool { return c.server != nil || c.id.URL != "" }
+
+// makeStream makes the stream of a store, or finds it, and refuses one that is made otherwise: a member may have been first.
 func (c *Cluster) makeStream(ctx context.Context, of *store) error {
 	js, err := jetstream.New(c.nodes)
 	if err != nil {
 		return err
 	}
 	cfg := of.streamConfig(max(1, len(c.id.Keepers)))
-	told := false
+	told := of.aside
 	for {
 		once, cancel := context.WithTimeout(ctx, putTime)
-		_, err := js.CreateStream(once, cfg)
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			var s jetstream.Stream
-			if s, err = js.Stream(once, cfg.Name); err == nil {
-				_, err = s.Info(once)
-			}
-		} else {
-			err = nil
+		var s jetstream.Stream
+		err := errors.New("the stream is not there yet")
+		if c.makes() {
+			s, err = js.CreateStream(once, cfg)
+		}
+		if err != nil {
+			s, err = js.Stream(once, cfg.Name)
 		}
 		cancel()
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
+		if err == nil {
+			if err = differs(s.CachedInfo().Config, cfg); err == nil {
+				return nil
+			}
+			err = fmt.Errorf("natscluster: %s: stream %s was made by another one than this program: %w", of.what, cfg.Name, err)
+			c.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: err.Error()})
+			return err
+		}
+		if ctx.Err() != nil {
 			return fmt.Errorf("natscluster: %s does not answer (%w): %s", of.what, ctx.Err(), c.waitsFor(err))
 		}
 		if !told {
@@ -242,6 +256,29 @@ func (c *Cluster) makeStream(ctx context.Context, of *store) error {
 		case <-time.After(reconnect):
 		}
 	}
+}
+
+// differs says in what a stream differs from the one that this program would make, of what decides how long, where and in what order
+// it keeps entries. An operator may give it more replicas.
+func differs(is, want jetstream.StreamConfig) error {
+	for _, x := range []struct {
+		what     string
+		is, want any
+	}{
+		{"storage", is.Storage, want.Storage}, {"subjects", is.Subjects, want.Subjects}, {"retention", is.Retention, want.Retention}, {"max_age", is.MaxAge, want.MaxAge},
+		{"max_msgs_per_subject", is.MaxMsgsPerSubject, want.MaxMsgsPerSubject}, {"max_msg_size", is.MaxMsgSize, want.MaxMsgSize},
+		{"max_msgs", max(is.MaxMsgs, 0), max(want.MaxMsgs, 0)}, {"max_bytes", is.MaxBytes, want.MaxBytes}, {"discard", is.Discard, want.Discard},
+		{"discard_new_per_subject", is.DiscardNewPerSubject, false}, {"replicas", is.Replicas < want.Replicas, false},
+		{"no_ack", is.NoAck, false}, {"sealed", is.Sealed, false}, {"deny_delete", is.DenyDelete, want.DenyDelete}, {"allow_rollup_hdrs", is.AllowRollup, false},
+		{"allow_direct", is.AllowDirect, want.AllowDirect}, {"allow_msg_ttl", is.AllowMsgTTL, want.AllowMsgTTL},
+		{"subject_delete_marker_ttl", is.SubjectDeleteMarkerTTL, want.SubjectDeleteMarkerTTL}, {"mirror", is.Mirror != nil, false}, {"sources", len(is.Sources), 0},
+		{"subject_transform", is.SubjectTransform != nil, false}, {"republish", is.RePublish, want.RePublish},
+	} {
+		if !reflect.DeepEqual(x.is, x.want) {
+			return fmt.Errorf("its %s is not what it should be", x.what)
+		}
+	}
+	return nil
 }
 
 func (c *Cluster) waitsFor(err error) string {

@@ -114,14 +114,14 @@ func (e *embedded) options(account string) []nats.Option {
 	return []nats.Option{nats.InProcessServer(e.server), nats.UserInfo(account, e.secret)}
 }
 
-// onlyDirectory lets a node of another process use the directory, and what services share. It can make these streams, but neither
-// delete nor empty them, and make no other.
+// onlyDirectory lets a node of another process use the directory, and what services share. It can neither make, delete nor empty a
+// stream: keepers make those that there are.
 func (d *Description) onlyDirectory() *server.Permissions {
 	streams, allow, told := []string{d.stream()}, []string{d.subjectEntries() + ">"}, []string{"_INBOX.>", d.subjectTold() + ">"}
 	for _, service := range sharing {
 		streams, allow, told = append(streams, d.streamShared(service)), append(allow, d.subjectShared(service)+">"), append(told, d.subjectSharedTold(service)+">")
 	}
-	for _, request := range []string{"STREAM.CREATE", "STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
+	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
 		for _, stream := range streams {
 			allow = append(allow, "$JS.API."+request+"."+stream)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // A store is a stream that keeps the last value of each key. All changes have one order, which is that of the stream. What
@@ -34,10 +35,16 @@ const (
 // the servers, was before this one.
 const underWay jetstream.ErrorCode = 10164
 
+// With this code and text the server refuses what does not fit any more, before anything is written.
+const (
+	storeFailed jetstream.ErrorCode = 10077
+	storeFull                       = "maximum bytes exceeded"
+)
+
 var (
-	errBusy  = errors.New("natscluster: too many changes of the directory are under way")
-	errShut  = errors.New("natscluster: the node has left the cluster")
-	errValue = fmt.Errorf("natscluster: keys have 1 to %d characters of A-Z a-z 0-9 _ . ~ - and do not begin or end with '.'; values have %d bytes at most", maxKey, maxValue)
+	errBusy  = fmt.Errorf("natscluster: too many changes are under way; %w", service.ErrNotWritten)
+	errShut  = fmt.Errorf("natscluster: the node has left the cluster; %w", service.ErrNotWritten)
+	errValue = fmt.Errorf("natscluster: keys have 1 to %d characters of A-Z a-z 0-9 _ . ~ - and do not begin or end with '.'; values have %d bytes at most; %w", maxKey, maxValue, service.ErrNotWritten)
 )
 
 type store struct {
@@ -49,6 +56,7 @@ type store struct {
 	keys   int    // bytes of a key, at most
 	size   int64  // bytes of all, at most
 	ends   bool   // values may be forgotten after a time
+	aside  bool   // it is made aside, and no event says that it takes time
 
 	// trouble is called with what the last change came to: nil if the store has answered.
 	trouble func(error)
@@ -162,6 +170,8 @@ func (s *store) put(key string, value []byte, revision uint64, stay int64) (uint
 		return 0, fmt.Errorf("natscluster: %s: %w", s.what, err)
 	case ack.Error != nil && (ack.Error.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || ack.Error.ErrorCode == underWay):
 		return 0, cluster.ErrConflict
+	case ack.Error != nil && ack.Error.ErrorCode == storeFailed && ack.Error.Description == storeFull:
+		return 0, fmt.Errorf("natscluster: %s: %w", s.what, service.ErrFull)
 	case ack.Error != nil:
 		return 0, fmt.Errorf("natscluster: %s: %w", s.what, ack.Error)
 	case ack.Stream != s.stream || ack.Seq == 0:
@@ -222,12 +232,12 @@ func (w *watch) run() {
 		case <-w.store.over:
 			return
 		case m := <-w.news:
-			e, ok := w.entry(m, nats.JSSequence, w.told)
-			switch {
-			case !ok:
-			case e.Revision == w.seen+1:
+			switch e, ok := w.entry(m); {
+			case !ok && e.Revision == w.seen+1:
+				w.seen++
+			case ok && e.Revision == w.seen+1:
 				w.tell(e)
-			case e.Revision > w.seen:
+			case e.Revision > w.seen || e.Revision == 0:
 				behind = true
 			}
 		case <-tick.C:
@@ -237,18 +247,42 @@ func (w *watch) run() {
 	}
 }
 
-// entry is a change as the server tells it.
-func (w *watch) entry(m *nats.Msg, sequence, prefix string) (cluster.Entry, bool) {
-	at, err := strconv.ParseUint(m.Header.Get(sequence), 10, 64)
-	subject := m.Header.Get(jetstream.SubjectHeader)
-	if subject == "" {
-		subject = w.prefix + strings.TrimPrefix(m.Subject, prefix)
+// mostLines bounds the headers of an entry: those of a node and of the server are fewer.
+const mostLines = 24
+
+// whole says whether a message has all the headers that the server has added to those with which it was stored. A member that
+// writes an empty line into its own hides them: then there is more of it than was read.
+func whole(m *nats.Msg) bool {
+	lines := 0
+	for _, v := range m.Header {
+		lines += len(v)
 	}
-	key, ok := strings.CutPrefix(subject, w.prefix)
-	if err != nil || at == 0 || !ok || !w.validKey(key) || len(m.Data) > maxValue {
-		return cluster.Entry{}, false
+	read := nats.Msg{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data}
+	return lines > 0 && lines <= mostLines && m.Size() <= read.Size()
+}
+
+// last is the header that the server has added: it does so after those with which a message was stored.
+func last(h nats.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[len(v)-1]
 	}
-	return cluster.Entry{Key: key, Value: m.Data, Revision: at}, true
+	return ""
+}
+
+// entry is a change as the server tells it; false if no node writes such. Then it has its revision, 0 if that is not known.
+func (w *watch) entry(m *nats.Msg) (e cluster.Entry, ok bool) {
+	if !whole(m) {
+		return e, false
+	}
+	at, err := strconv.ParseUint(last(m.Header, jetstream.SequenceHeader), 10, 64)
+	key, ours := strings.CutPrefix(last(m.Header, jetstream.SubjectHeader), w.prefix)
+	switch {
+	case err != nil:
+		return e, false
+	case !ours || !w.validKey(key) || len(m.Data) > maxValue:
+		return cluster.Entry{Revision: at}, false
+	}
+	return cluster.Entry{Key: key, Value: m.Data, Revision: at}, at > 0
 }
 
 func (w *watch) tell(e cluster.Entry) {
@@ -274,24 +308,32 @@ func (w *watch) read() bool {
 		if err != nil {
 			return false
 		}
-		switch m.Header.Get("Status") {
-		case "404": // there is nothing after it
-			return true
-		case "204":
-			return n < batch
-		case "":
-		default:
+		if len(m.Header[jetstream.SequenceHeader]) == 0 && whole(m) {
+			switch m.Header.Get("Status") {
+			case "404": // there is nothing after it
+				return true
+			case "204":
+				at, err1 := strconv.ParseUint(m.Header.Get(jetstream.LastSequenceHeader), 10, 64)
+				left, err2 := strconv.ParseUint(m.Header.Get(numPending), 10, 64)
+				if err1 != nil || err2 != nil {
+					return n < batch
+				}
+				w.seen = max(w.seen, at) // also past what no node writes
+				return left == 0
+			}
 			return false
 		}
-		e, ok := w.entry(m, jetstream.SequenceHeader, "")
-		if !ok {
-			return false
-		}
-		if e.Revision > w.seen {
+		switch e, ok := w.entry(m); {
+		case !ok:
+			w.seen = max(w.seen, e.Revision)
+		case e.Revision > w.seen:
 			w.tell(e)
 		}
 	}
 }
+
+// numPending is the header that says how many entries were not read.
+const numPending = "Nats-Num-Pending"
 
 // get is the value of a key, and the revision of its last change, from the stream's leader; nil and 0 if there is none.
 func (s *store) get(ctx context.Context, key string) ([]byte, uint64, error) {
