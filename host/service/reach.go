@@ -20,11 +20,12 @@ const (
 	ReachConnect Reach = "connect" // a host, a network or a server to connect to
 	ReachSecret  Reach = "secret"  // a provider of secrets
 	ReachRun     Reach = "run"     // a program that is started, with its arguments
+	ReachCluster Reach = "cluster" // if the text is "cluster": what all nodes of a cluster keep for bundles of this name
 )
 
 // Reaches are all of them but ReachNone, in the order in which they are listed.
 func Reaches() []Reach {
-	return []Reach{ReachRead, ReachWrite, ReachEnv, ReachListen, ReachConnect, ReachSecret, ReachRun}
+	return []Reach{ReachRead, ReachWrite, ReachEnv, ReachListen, ReachConnect, ReachSecret, ReachCluster, ReachRun}
 }
 
 // Declared reports whether it is one of the constants.

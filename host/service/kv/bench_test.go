@@ -114,7 +114,7 @@ func TestBytesAKey(t *testing.T) {
 	m := e.db.Metrics()
 	size := m.Total().Size
 	t.Logf("%d keys of %d bytes with their values take %d bytes each in tables", n, payload/n, size/n)
-	if u, err := s.used("n"); err != nil || u.Bytes < size {
+	if u, err := s.used(context.Background(), "n"); err != nil || u.Bytes < size {
 		t.Errorf("charged %d, %d on the disk, %v", u.Bytes, size, err)
 	}
 }

@@ -10,7 +10,7 @@ type keeping interface {
 	// page is a page of a list, and the cursor of the next one.
 	page(ctx context.Context, l listing) ([]Entry, []byte, error)
 	// used is how much a namespace holds.
-	used(ns string) (Usage, error)
+	used(ctx context.Context, ns string) (Usage, error)
 	// namespaces are those that are not empty, in order.
 	namespaces() ([]Info, error)
 	// changeThen carries out operations, all or none, and calls visible when others can see it, or when it is refused.

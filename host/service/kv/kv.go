@@ -18,7 +18,7 @@ import (
 // Settings are the settings of a bundle's store.
 type Settings struct {
 	Store      string `manifest:"store" doc:"where it is kept: disk (in the state folder), memory, or auto (disk if the run keeps state, else memory); default auto" enum:"auto,disk,memory"`
-	Scope      string `manifest:"scope" doc:"node: each node has its own store; cluster: all nodes of the cluster have the same, on the disks of those that keep the directory; default node" enum:"node,cluster"`
+	Scope      string `manifest:"scope" doc:"node: each node has its own store; cluster: all nodes of the cluster have the same, where its directory is; default node" enum:"node,cluster" reach:"cluster"`
 	Durability string `manifest:"durability" doc:"what a write has survived when it is answered, unless a grant or the request says otherwise: disk (a failure of power), os (the end of the process), memory (nothing; it is on its way within a second); default disk" enum:"disk,os,memory"`
 }
 
@@ -26,7 +26,7 @@ type Settings struct {
 type Grant struct {
 	Namespace  string       `manifest:"namespace" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace" reach:"none"`
 	Mode       string       `manifest:"mode" doc:"ro (reading) or rw (writing as well); default ro" enum:"ro,rw"`
-	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB" min:"1024"`
+	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB, or 8MiB with scope: cluster" min:"1024"`
 	Keys       int64        `manifest:"keys" doc:"entries of the namespace; default 100000" min:"1"`
 	Durability string       `manifest:"durability" doc:"that of writes that do not say; default that of the settings" enum:"disk,os,memory"`
 	Namespaces []Space      `manifest:"namespaces" doc:"several namespaces instead of one; requests name theirs"`
@@ -36,7 +36,7 @@ type Grant struct {
 type Space struct {
 	Namespace  string       `manifest:"namespace,required" doc:"where the keys are: small letters, digits, dots, - and _" pattern:"^[a-z0-9][a-z0-9._-]{0,62}$" what:"a namespace" reach:"none"`
 	Mode       string       `manifest:"mode" doc:"ro (reading) or rw (writing as well); default ro" enum:"ro,rw"`
-	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB" min:"1024"`
+	Quota      service.Size `manifest:"quota" doc:"bytes of the namespace: keys, values, and 64 for each entry; default 64MiB, or 8MiB with scope: cluster" min:"1024"`
 	Keys       int64        `manifest:"keys" doc:"entries of the namespace; default 100000" min:"1"`
 	Durability string       `manifest:"durability" doc:"that of writes that do not say; default that of the settings" enum:"disk,os,memory"`
 }
@@ -44,7 +44,9 @@ type Space struct {
 // Defaults of a namespace.
 const (
 	DefaultQuota = 64 << 20
-	DefaultKeys  = 100_000
+	// DefaultSharedQuota is that with scope: cluster, where all nodes have a copy of everything in memory.
+	DefaultSharedQuota = 8 << 20
+	DefaultKeys        = 100_000
 )
 
 // scopeCluster is the scope of a store that all nodes have.
@@ -62,7 +64,7 @@ var Service = service.Define(service.Definition[Settings, Grant]{
 
 func checkSettings(s *Settings) error {
 	if s.Scope == scopeCluster && (s.Store != "" || s.Durability != "") {
-		return service.At("scope", errors.New("with scope: cluster the store is on the disks of a majority of those that keep the directory: leave out store and durability"))
+		return service.At("scope", errors.New("with scope: cluster the store is where the directory is: leave out store and durability"))
 	}
 	if _, ok := parseDurability(s.Durability, Disk); !ok {
 		return service.At("durability", fmt.Errorf("%q is not one of disk, os, memory", s.Durability))
@@ -119,9 +121,9 @@ func (g *Grant) all() []Space {
 	return []Space{{g.Namespace, g.Mode, g.Quota, g.Keys, g.Durability}}
 }
 
-// quota is the quota of a namespace.
-func (s *Space) quota() Quota {
-	q := Quota{Keys: DefaultKeys, Bytes: DefaultQuota}
+// quota is the quota of a namespace; bytes is that of one that does not say.
+func (s *Space) quota(bytes int64) Quota {
+	q := Quota{Keys: DefaultKeys, Bytes: bytes}
 	if s.Quota > 0 {
 		q.Bytes = int64(s.Quota)
 	}
@@ -137,6 +139,7 @@ func open(env *service.Env, set *Settings) (service.Provider[Grant], error) {
 	p.durability, _ = parseDurability(set.Durability, Disk)
 	if set.Scope == scopeCluster && env.Shared != nil {
 		var err error
+		p.quota = DefaultSharedQuota
 		p.store, err = openShared(env)
 		return p, err
 	}

@@ -20,12 +20,13 @@ type provider struct {
 	env        *service.Env
 	store      keeping
 	durability Durability
+	quota      int64 // of a grant that does not say
 	order      order
 	watchers   watchers
 }
 
 func newProvider(env *service.Env) *provider {
-	return &provider{env: env, order: order{clock: env.Clock, tails: map[host.Ref]*ticket{}, tickets: map[*request]*ticket{}}, watchers: watchers{of: map[watchKey]*watcher{}}}
+	return &provider{env: env, quota: DefaultQuota, order: order{clock: env.Clock, tails: map[host.Ref]*ticket{}, tickets: map[*request]*ticket{}}, watchers: watchers{of: map[watchKey]*watcher{}}}
 }
 
 // Accepted implements service.Sequencer: an actor's requests are carried out in the order in
@@ -112,8 +113,8 @@ func (p *provider) read(ctx context.Context, r *request, t *ticket) (any, error)
 		if err != nil {
 			return nil, err
 		}
-		u, err := p.store.used(s.Namespace)
-		q := s.quota()
+		u, err := p.store.used(ctx, s.Namespace)
+		q := s.quota(p.quota)
 		return wireUsage{u.Keys, u.Bytes, q.Keys, q.Bytes}, err
 	}
 	return p.watch(ctx, r, t)
@@ -209,7 +210,7 @@ func (p *provider) write(ctx context.Context, r *request, t *ticket, namespace, 
 	if err := t.turn(ctx); err != nil {
 		return nil, 0, err
 	}
-	return p.store.changeThen(ctx, s.Namespace, s.quota(), ops, d, t.pass)
+	return p.store.changeThen(ctx, s.Namespace, s.quota(p.quota), ops, d, t.pass)
 }
 
 // space finds the namespace of a request among those of the grant.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 )
@@ -17,6 +18,7 @@ import (
 type shared struct {
 	env  *service.Env
 	at   service.Shared
+	of   string // the bundle's name: others have entries of their own
 	hub  hub
 	stop func()
 
@@ -24,7 +26,10 @@ type shared struct {
 
 	mu    sync.Mutex // of the copy
 	copy  *memory
-	usage map[string]Usage
+	usage map[string]Usage // of the copy
+	held  held
+	bad   int                      // entries that could not be read, since the last one that was logged
+	quiet time.Time                // none is logged before
 	due   interface{ Stop() bool } // nil: nothing expires
 	ended bool
 }
@@ -35,33 +40,44 @@ const (
 	MaxSharedKey = 256
 	// casTries is how often an operation without a condition begins anew because others have written.
 	casTries = 32
-	// tombstone is how long it is known that an entry was removed, in seconds: what a node has missed for longer it reads again.
-	tombstone = 3600
+	// shortestTombstone is how long it is known that an entry was removed, at least. Three leases are enough: a node that is not told for
+	// longer than one begins anew, with a new copy.
+	shortestTombstone = 15 * time.Second
+	// linger is how long an entry is kept after it has ended, whatever the clocks say.
+	linger = 60 * time.Second
+	// quietTime is between two lines of the log about entries that cannot be read.
+	quietTime = 10 * time.Second
 )
 
 // openShared joins the store, and waits for nothing but that it can be reached.
 func openShared(env *service.Env) (*shared, error) {
+	if env.Bundle == "" {
+		return nil, errors.New("kv: scope: cluster needs the name of a bundle, of which the entries are")
+	}
 	ctx, cancel := env.WithTimeout(context.Background(), openTime)
 	defer cancel()
 	at, err := env.Shared(ctx, "kv")
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{env: env, at: at, ready: make(chan struct{}), copy: newMemory(), usage: map[string]Usage{}}
+	s := &shared{env: env, at: at, of: env.Bundle, ready: make(chan struct{}), copy: newMemory(), usage: map[string]Usage{}, held: newHeld()}
 	s.stop = at.Watch(s.changed, sync.OnceFunc(func() { close(s.ready) }))
 	return s, nil
 }
 
-// openTime bounds the wait for those that keep the values.
+// openTime bounds the wait for those that keep the values, and for the copy.
 const openTime = 30 * time.Second
 
-// sharedKey is a key of a namespace as the cluster has it: bytes other than letters, digits, '_' and '-' are written as '~' and two
+// tombstone is how long it is known that an entry was removed.
+func (s *shared) tombstone() time.Duration { return max(shortestTombstone, 3*s.at.Lease()) }
+
+// sharedKey is a key of a bundle's namespace as the cluster has it: bytes other than letters, digits, '_' and '-' are written as '~' and two
 // hexadecimal digits.
-func sharedKey(ns, key string) string {
+func sharedKey(bundle, ns, key string) string {
 	const hexDigits = "0123456789abcdef"
-	b := make([]byte, 0, len(ns)+2*len(key)+1)
-	for i, text := range [2]string{ns, key} {
-		if i == 1 {
+	b := make([]byte, 0, len(bundle)+len(ns)+2*len(key)+2)
+	for i, text := range [3]string{bundle, ns, key} {
+		if i > 0 {
 			b = append(b, '.')
 		}
 		for j := range len(text) {
@@ -77,22 +93,22 @@ func sharedKey(ns, key string) string {
 }
 
 // parseSharedKey reverses sharedKey.
-func parseSharedKey(text string) (ns, key string, ok bool) {
-	var parts [2][]byte
+func parseSharedKey(text string) (bundle, ns, key string, ok bool) {
+	var parts [3][]byte
 	n := 0
 	for i := 0; i < len(text); i++ {
 		switch x := text[i]; {
-		case x == '.' && n == 0:
-			n = 1
+		case x == '.' && n < 2:
+			n++
 		case x == '.':
-			return "", "", false
+			return "", "", "", false
 		case x == '~':
 			if i+3 > len(text) {
-				return "", "", false
+				return "", "", "", false
 			}
 			b, err := hex.DecodeString(text[i+1 : i+3])
 			if err != nil {
-				return "", "", false
+				return "", "", "", false
 			}
 			parts[n] = append(parts[n], b[0])
 			i += 2
@@ -100,8 +116,8 @@ func parseSharedKey(text string) (ns, key string, ok bool) {
 			parts[n] = append(parts[n], x)
 		}
 	}
-	ns, key = string(parts[0]), string(parts[1])
-	return ns, key, isNamespace(ns) && checkKey(key) == nil && sharedKey(ns, key) == text
+	bundle, ns, key = string(parts[0]), string(parts[1]), string(parts[2])
+	return bundle, ns, key, bundle != "" && isNamespace(ns) && checkKey(key) == nil && sharedKey(bundle, ns, key) == text
 }
 
 // record is what a value says, of the revision that it has; nil if there is none.
@@ -123,24 +139,51 @@ func sharedValue(r record) []byte {
 	return r.encode()
 }
 
-// changed takes a change into the copy.
+// changed takes a change into the copy. Watchers are told with the lock, since what is told has an order.
 func (s *shared) changed(key string, value []byte, revision uint64) {
-	ns, k, ok := parseSharedKey(key)
-	if !ok {
-		return // of a node that writes what none should
-	}
+	bundle, ns, k, ok := parseSharedKey(key)
 	r, err := sharedRecord(value, revision)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ok = ok && bundle == s.of; !ok {
+		ns = "" // of another bundle, or of a node that writes what none should
+	}
+	s.hold(key, ns, value, r)
+	s.held.told(revision)
+	if !ok {
+		return
+	}
 	if err != nil {
-		s.env.Log.Warn("an entry of the cluster cannot be read", "namespace", ns, "key", k)
+		s.unreadable(ns, k)
 		r = nil
 	}
 	if r != nil {
 		r.value = append([]byte(nil), r.value...)
 	}
-	s.mu.Lock()
-	changes := s.set(nil, ns, k, r, revision, false)
-	s.mu.Unlock()
-	s.hub.publish(revision, changes)
+	s.hub.publish(revision, s.set(nil, ns, k, r, revision, false))
+}
+
+// hold notes what the cluster keeps under a key, and for how long; with the lock.
+func (s *shared) hold(key, ns string, value []byte, r *record) {
+	x := holding{ns: ns, size: sharedSize(key, value)}
+	switch {
+	case len(value) == 0:
+		x.until = s.now() + int64(s.tombstone())
+	case r != nil && r.expires > 0:
+		x.until = min(r.expires, s.now()+int64(MaxTTL)) + int64(linger+time.Second)
+	}
+	if s.held.set(key, x); x.until != 0 {
+		s.expireLater()
+	}
+}
+
+// unreadable logs an entry of a member that no node writes, and not each of many; with the lock.
+func (s *shared) unreadable(ns, key string) {
+	s.bad++
+	if now := s.env.Clock.Now(); !now.Before(s.quiet) {
+		s.env.Log.Warn("an entry of the cluster cannot be read", "namespace", ns, "key", key, "entries", s.bad)
+		s.bad, s.quiet = 0, now.Add(quietTime)
+	}
 }
 
 // set replaces an entry of the copy; with the lock.
@@ -191,32 +234,39 @@ func (s *shared) expireLater() {
 	}
 }
 
-// expire removes from the copy what has ended. Those that keep the values forget it by themselves.
+// expire removes from the copy what has ended. Those that keep the values forget it by themselves. Its version is that of the entry.
 func (s *shared) expire() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.due = nil
 	now := s.env.Clock.Now().UnixNano()
-	type entry struct{ ns, key string }
+	type entry struct {
+		ns, key string
+		version uint64
+	}
 	var ended []entry
 	left := false
 	_ = s.copy.scan([]byte{spaceExpiry}, []byte{spaceExpiry + 1}, false, func(k, _ []byte) bool {
 		at, ns, key, ok := parseExpiryKey(k)
 		if ok && at <= now && len(ended) < sweepAtOnce {
-			ended = append(ended, entry{ns, key})
+			x := entry{ns: ns, key: key}
+			if b, found, _ := s.copy.get(entryKey(ns, key)); found {
+				if r, err := decodeRecord(b); err == nil {
+					x.version = r.version
+				}
+			}
+			ended = append(ended, x)
 			return true
 		}
 		left = ok
 		return false
 	})
-	var changes []Change
 	for _, e := range ended {
-		changes = s.set(changes, e.ns, e.key, nil, 0, true)
+		s.hub.publish(e.version, s.set(nil, e.ns, e.key, nil, e.version, true))
 	}
-	if left {
+	if s.held.pass(now) || left {
 		s.expireLater()
 	}
-	s.mu.Unlock()
-	s.hub.publish(0, changes)
 }
 
 func (s *shared) now() int64 { return s.env.Clock.Now().UnixNano() }
@@ -231,7 +281,7 @@ type got struct {
 // leads reads an entry of the leader: nil if there is none, and the revision with which it may be replaced.
 func (s *shared) leads(ctx context.Context, ns, key string) (*record, uint64, error) {
 	c := make(chan got, 1)
-	s.at.Get(sharedKey(ns, key), func(value []byte, revision uint64, err error) { c <- got{value, revision, err} })
+	s.at.Get(sharedKey(s.of, ns, key), func(value []byte, revision uint64, err error) { c <- got{value, revision, err} })
 	g, which := executor.Take(s.env.Clock, c, ctx.Done())
 	if which != 0 {
 		return nil, 0, late(ctx, "it was not read")
@@ -267,8 +317,10 @@ func tooLong(key string) error {
 	return service.Errorf(service.TooLarge, "key has %d bytes, at most %d in a store of a cluster", len(key), MaxSharedKey)
 }
 
-// complete waits until the copy has had all that there was when the store was opened.
+// complete waits until the copy has had all that there was when the store was opened, but not without end.
 func (s *shared) complete(ctx context.Context) error {
+	ctx, cancel := s.env.WithTimeout(ctx, openTime)
+	defer cancel()
 	if _, which := executor.Take(s.env.Clock, s.ready, ctx.Done()); which == 1 {
 		return late(ctx, "those that keep the store do not answer")
 	}
@@ -283,10 +335,13 @@ func (s *shared) page(ctx context.Context, l listing) ([]Entry, []byte, error) {
 	return page, cursor, err
 }
 
-func (s *shared) used(ns string) (Usage, error) {
+func (s *shared) used(ctx context.Context, ns string) (Usage, error) {
+	if err := s.complete(ctx); err != nil {
+		return Usage{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.usage[ns], nil
+	return Usage{s.usage[ns].Keys, s.held.bytes[ns]}, nil
 }
 
 func (s *shared) namespaces() ([]Info, error) { return namespacesOf(s.copy) }
@@ -320,7 +375,7 @@ func (s *shared) changeThen(ctx context.Context, ns string, q Quota, ops []Op, _
 
 // one carries out an operation. What decides is the revision with which the entry is replaced.
 func (s *shared) one(ctx context.Context, ns string, q Quota, op *Op) (Result, uint64, error) {
-	first := op.Kind == OpPut && op.If != nil // then the condition is all that has to be known
+	first := op.Kind == OpPut && op.If != nil && (*op.If == 0 || s.knows(ns, op.Key, *op.If)) // then the condition is all that has to be known
 	for range casTries {
 		var r *record
 		var revision uint64
@@ -342,10 +397,7 @@ func (s *shared) one(ctx context.Context, ns string, q Quota, op *Op) (Result, u
 		if op.Kind == OpCheck || next == nil && r == nil {
 			return res, 0, nil
 		}
-		if err := s.within(ns, q, op.Key, next); err != nil {
-			return Result{}, 0, err
-		}
-		at, ok, err := s.put(ctx, ns, op.Key, next, revision)
+		at, ok, err := s.putWithin(ctx, ns, q, op.Key, next, revision)
 		switch {
 		case err != nil:
 			return Result{}, 0, err
@@ -358,6 +410,16 @@ func (s *shared) one(ctx context.Context, ns string, q Quota, op *Op) (Result, u
 		first = false // somebody else has written, or an entry was removed before
 	}
 	return Result{}, 0, service.Errorf(service.Busy, "%q is written by others all the time; nothing was written", op.Key)
+}
+
+// knows says whether the copy has an entry of that version that has not ended.
+func (s *shared) knows(ns, key string, version uint64) bool {
+	b, found, _ := s.copy.get(entryKey(ns, key))
+	if !found {
+		return false
+	}
+	r, err := decodeRecord(b)
+	return err == nil && r.version == version && !r.ended(s.now())
 }
 
 // holds checks an operation's condition.
@@ -404,28 +466,49 @@ func (s *shared) decide(op *Op, r *record) (next *record, res Result, err error)
 	return next, res, nil
 }
 
-// within refuses what makes a namespace grow beyond its quota, as far as this node knows what others have written.
-func (s *shared) within(ns string, q Quota, key string, next *record) error {
+// putWithin is put, unless a namespace would grow beyond its quota, as far as this node knows what others have written. A removal is
+// never refused.
+func (s *shared) putWithin(ctx context.Context, ns string, q Quota, key string, next *record, revision uint64) (at uint64, ok bool, err error) {
 	if next == nil {
-		return nil
+		return s.put(ctx, ns, key, nil, revision)
 	}
+	if err := s.complete(ctx); err != nil {
+		return 0, false, err
+	}
+	g, err := s.within(ns, q, key, next)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held.end(g, at)
+	}()
+	return s.put(ctx, ns, key, next, revision)
+}
+
+// within checks the quota of a namespace, and what all of them may hold. The write that it allows is under way until its growth ends.
+func (s *shared) within(ns string, q Quota, key string, next *record) (*growth, error) {
+	text := sharedKey(s.of, ns, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.usage[ns]
-	is := Usage{was.Keys + 1, was.Bytes + cost(key, next)}
-	if b, found, _ := s.copy.get(entryKey(ns, key)); found {
-		if old, err := decodeRecord(b); err == nil {
-			is.Keys--
-			is.Bytes -= cost(key, old)
-		}
+	g := &growth{ns: ns, keys: 1, bytes: max(0, sharedSize(text, sharedValue(*next))-s.held.of[text].size)}
+	if _, found, _ := s.copy.get(entryKey(ns, key)); found {
+		g.keys = 0
 	}
-	if q.Bytes > 0 && is.Bytes > q.Bytes && is.Bytes > was.Bytes {
-		return service.Errorf(service.Quota, "namespace %s would hold %d bytes of %d; quota of the grant raises it", ns, is.Bytes, q.Bytes)
+	under, all := s.held.underWay(ns)
+	is := Usage{s.usage[ns].Keys + under.Keys + g.keys, s.held.bytes[ns] + under.Bytes + g.bytes}
+	total := s.held.total + all + g.bytes
+	switch {
+	case q.Bytes > 0 && is.Bytes > q.Bytes && g.bytes > 0:
+		return nil, service.Errorf(service.Quota, "namespace %s would hold %d bytes of %d, with what was removed or has ended a while ago; quota of the grant raises it", ns, is.Bytes, q.Bytes)
+	case q.Keys > 0 && is.Keys > q.Keys && g.keys > 0:
+		return nil, service.Errorf(service.Quota, "namespace %s would hold %d keys of %d; keys of the grant raises it", ns, is.Keys, q.Keys)
+	case total > service.MaxSharedTotal && g.bytes > 0:
+		return nil, service.Errorf(service.Quota, "the store of the cluster would hold %d bytes of %d, with what was removed or has ended a while ago", total, service.MaxSharedTotal)
 	}
-	if q.Keys > 0 && is.Keys > q.Keys && is.Keys > was.Keys {
-		return service.Errorf(service.Quota, "namespace %s would hold %d keys of %d; keys of the grant raises it", ns, is.Keys, q.Keys)
-	}
-	return nil
+	s.held.begin(g)
+	return g, nil
 }
 
 type putDone struct {
@@ -437,21 +520,25 @@ type putDone struct {
 // put replaces an entry of the cluster.
 func (s *shared) put(ctx context.Context, ns, key string, next *record, revision uint64) (uint64, bool, error) {
 	var value []byte
-	stay := int64(tombstone)
+	stay := int64(s.tombstone() / time.Second)
 	if next != nil {
 		value, stay = sharedValue(*next), 0
 		if next.expires != 0 { // it is removed a while after it has ended, whatever the clocks say
-			stay = max(1, (next.expires-s.now())/int64(time.Second)+60)
+			stay = max(1, (next.expires-s.now()+int64(linger))/int64(time.Second))
 		}
 	}
 	c := make(chan putDone, 1)
-	s.at.Put(sharedKey(ns, key), value, revision, stay, func(at uint64, ok bool, err error) { c <- putDone{at, ok, err} })
+	s.at.Put(sharedKey(s.of, ns, key), value, revision, stay, func(at uint64, ok bool, err error) { c <- putDone{at, ok, err} })
 	d, which := executor.Take(s.env.Clock, c, ctx.Done())
 	switch {
 	case which != 0:
 		return 0, false, late(ctx, "whether it was written is not known")
 	case errors.Is(d.err, context.Canceled):
 		return 0, false, unavailable(errClosed, "nothing was written")
+	case errors.Is(d.err, service.ErrFull):
+		return 0, false, &service.Error{Code: service.Quota, Text: "the store of the cluster is full; nothing was written", Err: d.err}
+	case errors.Is(d.err, service.ErrNotWritten), errors.Is(d.err, host.ErrNodeLost):
+		return 0, false, &service.Error{Code: service.Unavailable, Text: "the node or those that keep the store cannot take it now; nothing was written", Err: d.err}
 	case d.err != nil:
 		return 0, false, &service.Error{Code: service.Unavailable, Text: "those that keep the store do not answer; whether it was written is not known", Err: d.err}
 	}

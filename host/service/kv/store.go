@@ -419,7 +419,7 @@ func (s *store) version(eng engine) (uint64, error) {
 }
 
 // used is how much a namespace holds.
-func (s *store) used(ns string) (u Usage, err error) {
+func (s *store) used(_ context.Context, ns string) (u Usage, err error) {
 	b, found, err := s.engine().get(usageKey(ns))
 	if err == nil && found {
 		u, err = decodeUsage(b)
