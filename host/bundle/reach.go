@@ -40,7 +40,7 @@ type Reach struct {
 var verbs = map[service.Reach]string{
 	service.ReachRead: "reads", service.ReachWrite: "reads and writes", service.ReachEnv: "sees the variable",
 	service.ReachListen: "listens on", service.ReachConnect: "connects to", service.ReachSecret: "asks the provider of secrets",
-	service.ReachRun: "runs",
+	service.ReachRun: "runs", service.ReachCluster: "reads and writes what its cluster keeps for all bundles of the name",
 }
 
 // String is a line for a person, without characters that a terminal would obey.
@@ -82,7 +82,7 @@ const maxNamed = 4096
 // namedIn collects the texts below a node that was checked against a shape.
 func (c *checker) namedIn(n *yaml.Node, s *shape, key string) (out []named) {
 	note := func(n *yaml.Node, reach service.Reach, key string) {
-		if reach == none || reach == "" {
+		if reach == none || reach == "" || reach == service.ReachCluster && n.Value != string(service.ReachCluster) {
 			return
 		}
 		if len(n.Value) > maxNamed {
@@ -174,6 +174,9 @@ func (m *Manifest) reachesOf(prefix string) (found []Reach) {
 			continue
 		}
 		r := Reach{Kind: x.reach, Value: masked(x.value), Real: masked(x.value), Key: x.key, File: m.File, Line: x.line, Column: x.column, Note: x.note}
+		if x.reach == service.ReachCluster {
+			r.Value, r.Real = m.Name, m.Name // which a stranger chooses
+		}
 		path, isPath := x.value, x.reach == service.ReachRead || x.reach == service.ReachWrite
 		socket := ""
 		if p, ok := strings.CutPrefix(x.value, "unix:"); ok && x.reach == service.ReachListen {
@@ -196,7 +199,7 @@ func (m *Manifest) reachesOf(prefix string) (found []Reach) {
 		}
 		found = append(found, r)
 	}
-	order := []service.Reach{service.ReachConnect, service.ReachListen, service.ReachSecret, service.ReachEnv, service.ReachRead, service.ReachWrite, service.ReachRun}
+	order := []service.Reach{service.ReachConnect, service.ReachListen, service.ReachSecret, service.ReachEnv, service.ReachCluster, service.ReachRead, service.ReachWrite, service.ReachRun}
 	slices.SortStableFunc(found, func(a, b Reach) int { return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)) })
 	return found
 }

@@ -35,7 +35,7 @@ func eachText(s *shape, key string, above []*shape, f func(key string, s *shape,
 	above = append(above, s)
 	switch s.kind {
 	case kindText:
-		if s.enum == nil {
+		if s.enum == nil || s.reach != "" {
 			f(key, s, s.reach)
 		}
 	case kindList:

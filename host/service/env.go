@@ -30,7 +30,7 @@ type Env struct {
 	// ErrNoState; nil: always ErrNoState.
 	StateDir func() (string, error)
 	Getenv   func(string) (string, bool) // nil: os.LookupEnv
-	// Bundle is the name of the bundle that uses the service, "" if there is none. Whoever has written it has chosen it.
+	// Bundle is the name of the bundle that uses the service, "" if there is none. Its author has chosen it.
 	Bundle string
 	// Shared opens what the nodes of a cluster share; nil: the system is in none.
 	Shared Sharing

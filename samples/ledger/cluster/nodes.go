@@ -130,7 +130,7 @@ func (n *nodes) run(args ...string) ([]byte, error) {
 
 // start starts a node and waits until it is up.
 func (n *nodes) start(x *node, more ...string) error {
-	args := append([]string{"run", n.bundle, "--join", x.folder, "--input", "-", "--timeout", answerIn.String(), "--state", "none", "--admin", "off"}, more...)
+	args := append([]string{"run", n.bundle, "--join", x.folder, "--allow", "cluster=ledger", "--input", "-", "--timeout", answerIn.String(), "--state", "none", "--admin", "off"}, more...)
 	cmd := exec.Command(n.command, args...)
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
