@@ -64,12 +64,28 @@ var mistakesOfUpgrades = []struct {
 	planted.Mistake
 	seed uint64
 }{
-	{planted.Mistake{Name: "an actor stays held after its code was exchanged", File: "swap.go", Old: "\t\t\tif a.holds.drop(holdSwap); a.turns == turns", New: "\t\t\tif !planted {\n\t\t\t\ta.holds.drop(holdSwap)\n\t\t\t}\n\t\t\tif a.turns == turns"}, 3},
-	{planted.Mistake{Name: "other code lets timers end", File: "swap.go", Old: "\tg.inst.FallAsleep(state)\n", New: "\tg.inst.FallAsleep(state)\n\tif planted {\n\t\ta.work.Timers.CancelAll()\n\t}\n"}, 14},
-	{planted.Mistake{Name: "other code has no questions", File: "swap.go", Old: "\tg.inst.ForgetSleep()\n", New: "\tg.inst.ForgetSleep()\n\tif planted {\n\t\ta.work.Asks.RemoveAll()\n\t}\n"}, 10},
-	{planted.Mistake{Name: "a message that waits is lost with the old code", File: "swap.go", Old: "\tsetCode(g, image)\n", New: "\tsetCode(g, image)\n\tif planted {\n\t\ta.box.Pop()\n\t}\n"}, 10},
+	{planted.Mistake{Name: "an actor stays held after its code was exchanged", File: "swap.go", Old: "a.holds.drop(holdSwap)", New: "if !planted { a.holds.drop(holdSwap) }"}, 3},
+	{planted.Mistake{Name: "other code lets timers end", File: "exchanged.go", Old: "\tg.inst.FallAsleep(state)\n", New: "\tg.inst.FallAsleep(state)\n\tif planted {\n\t\ta.work.Timers.CancelAll()\n\t}\n"}, 14},
+	{planted.Mistake{Name: "other code has no questions", File: "exchanged.go", Old: "\tg.inst.ForgetSleep()\n", New: "\tg.inst.ForgetSleep()\n\tif planted {\n\t\ta.work.Asks.RemoveAll()\n\t}\n"}, 10},
+	{planted.Mistake{Name: "a message that waits is lost with the old code", File: "exchanged.go", Old: "\tsetCode(g, image)\n", New: "\tsetCode(g, image)\n\tif planted {\n\t\ta.box.Pop()\n\t}\n"}, 10},
 	{planted.Mistake{Name: "other code begins without a state", File: "upgrade/convert.go", Old: "\tstart.State = saved\n", New: "\tif !planted {\n\t\tstart.State = saved\n\t}\n"}, 3},
-	{planted.Mistake{Name: "the same code begins without a state", File: "upgrade/convert.go", Old: "\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n", New: "\tif planted {\n\t\tx, err := sandbox.Get(image)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tdefer x.Put()\n\t\tentry := entryOf(t)\n\t\tif _, err := turn(x, entry, &abi.Envelope{Kind: abi.KindStart, Time: entry.Now, Payload: abi.AppendStart(nil, &t.Start)}); err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\ts := &sandbox.Snapshot{}\n\t\treturn s, x.Save(s)\n\t}\n\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n"}, 12},
+	{planted.Mistake{Name: "the same code begins without a state", File: "upgrade/convert.go", Old: "\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n", New: "\tif planted {\n\t\tx, err := sandbox.Get(image)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tdefer x.Put()\n\t\ts, _, err := swap.Load(x, &t.Start, entryOf(t))\n\t\treturn s, err\n\t}\n\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n"}, 12},
+}
+
+// The mistakes are in the host's code as it is, and the guide has each with its file and seed.
+func TestMistakesOfUpgradesAreThere(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guide/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mistakesOfUpgrades {
+		if err := m.Applies(".."); err != nil {
+			t.Error(err)
+		}
+		if row := fmt.Sprintf("\n| %s | `host/%s` | %d | ", m.Name, m.File, m.seed); !strings.Contains(string(guide), row) {
+			t.Errorf("docs/guide/simulate.md does not have %q", row)
+		}
+	}
 }
 
 // TestMistakesOfUpgrades finds each by its seed, in two processes that agree; with SIMULATE_PLANTED=N it looks for the first of N

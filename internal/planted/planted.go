@@ -35,6 +35,22 @@ func Build(t testing.TB, root string, mistakes []Mistake) string {
 	return binary
 }
 
+// Applies is an error if the mistake's text does not come once in its file. root is as for Build.
+func (m *Mistake) Applies(root string) error {
+	text, err := os.ReadFile(filepath.Join(root, m.File))
+	if err == nil {
+		err = m.comesOnce(string(text))
+	}
+	return err
+}
+
+func (m *Mistake) comesOnce(text string) error {
+	if n := strings.Count(text, m.Old); n != 1 {
+		return fmt.Errorf("%s: its text comes %d times in %s", m.Name, n, m.File)
+	}
+	return nil
+}
+
 // overlay writes the files that have all mistakes, and the list of them for go build.
 func overlay(t testing.TB, dir, root string, mistakes []Mistake) string {
 	t.Helper()
@@ -55,8 +71,8 @@ func overlay(t testing.TB, dir, root string, mistakes []Mistake) string {
 			_, after, _ := strings.Cut("\n"+text, "\npackage ")
 			packages[filepath.Dir(path)], _, _ = strings.Cut(after, "\n")
 		}
-		if n := strings.Count(text, m.Old); n != 1 {
-			t.Fatalf("%s: its text comes %d times in %s", m.Name, n, m.File)
+		if err := m.comesOnce(text); err != nil {
+			t.Fatal(err)
 		}
 		files[path] = strings.Replace(text, m.Old, strings.ReplaceAll(m.New, "planted", fmt.Sprintf("(plantedNumber == %d)", i+1)), 1)
 	}
