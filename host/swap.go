@@ -90,7 +90,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		}
 		a.holds.add(holdSwap)
 		turns, incarnation = a.turns, a.Incarnation()
-		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable}
+		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable, Timeless: a.sys.cfg.allowance != nil}
 		if x == nil {
 			t.State = g.inst.Snapshot.Clone()
 		} else {

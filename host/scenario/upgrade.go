@@ -17,11 +17,12 @@ type twins struct {
 	images []*runtime.Image // the first is the same code to the host, the second is other code
 }
 
-// load loads the twins of all modules, once.
+// load loads the twins of all modules, once. After an error there are none, and it is tried again.
 func (st *Stage) load(ctx context.Context, b *bundle.Bundle) error {
 	if st.twins != nil {
 		return nil
 	}
+	var all []twins
 	for _, m := range b.Manifest.Modules {
 		t := twins{module: m.Name}
 		for _, other := range []bool{false, true} {
@@ -31,8 +32,9 @@ func (st *Stage) load(ctx context.Context, b *bundle.Bundle) error {
 			}
 			t.images = append(t.images, image)
 		}
-		st.twins = append(st.twins, t)
+		all = append(all, t)
 	}
+	st.twins = all
 	return nil
 }
 

@@ -65,10 +65,10 @@ func carry(t *swap.Taken, image *sandbox.Image) (*sandbox.Snapshot, error) {
 	return sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)
 }
 
-// entryOf is what a turn of the upgrade may spend. Its random numbers are not those of the actor's turns.
+// entryOf is what a turn of the upgrade may spend. Its random numbers are not those of the actor's turns. In a simulation it has no deadline.
 func entryOf(t *swap.Taken) *sandbox.Entry {
 	entry := swap.EntryOf(t.Entry)
-	if entry.Deadline == 0 || entry.Deadline > longest {
+	if !t.Timeless && (entry.Deadline == 0 || entry.Deadline > longest) {
 		entry.Deadline = longest
 	}
 	return entry

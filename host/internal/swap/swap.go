@@ -26,6 +26,7 @@ type Taken struct {
 	Durable    bool          // a recorder has to be told of what becomes of it
 	Waits      int           // answers that it waits for
 	Inputs     []Input       // that it has handled lately, if they are kept
+	Timeless   bool          // fuel alone bounds its turns: real time must decide about nothing
 	Trial      *Trial        // under way; nil: none
 
 	// Switch has the actor go on with other code, and begins a trial if it is not nil. It fails with ErrMoved if a turn
