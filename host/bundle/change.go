@@ -54,7 +54,8 @@ type loaded struct {
 	image *runtime.Image
 	hash  string
 	built *buildResult
-	fetch fetch // its code, again
+	fetch fetch  // its code, again
+	sum   []byte // its fingerprint, if the store was to keep it: a closed image has none
 }
 
 // Hash is the SHA-256 of a module's code in hexadecimal; "" if there is no such module.
@@ -153,8 +154,8 @@ func (c *Change) replace() {
 func (c *Change) retire(before map[string]*loaded) {
 	for name, l := range before {
 		if c.loaded[name] != l {
-			c.b.codes.retire(name, l)
 			c.b.releaseCode(l)
+			c.b.codes.retire(name, l)
 		}
 	}
 }
@@ -240,7 +241,7 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 }
 
 // renew gives the actors of a module its new code: with their state where that can go over, else they restart. Those that a step
-// restarts anyway are not reported.
+// restarts anyway are not reported. After an error the module goes on with the code that it has, and the next change tries again.
 func (c *Change) renew(ctx context.Context, sys *host.System, name string, steps []step) (done []ActorChange) {
 	b := c.b
 	o := upgrade.Options{Insist: true, Patience: reloadPatience, Ways: c.Manifest.ways(name), Events: b.hasEvents(c.Manifest)}
@@ -248,6 +249,11 @@ func (c *Change) renew(ctx context.Context, sys *host.System, name string, steps
 	var r *upgrade.Report
 	if err == nil {
 		r, err = upgrade.Run(context.WithoutCancel(ctx), sys, b.modules[name], c.loaded[name].image, o)
+	}
+	if now := c.loaded[name]; b.modules[name].Image() != now.image {
+		c.loaded[name] = b.loaded[name]
+		b.releaseCode(now)
+		b.codes.retire(name, now)
 	}
 	if err != nil {
 		return []ActorChange{{Path: "/user", Did: "restarted", Err: fmt.Errorf("module %s: %w", name, err)}}

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/durable"
@@ -35,7 +37,7 @@ func (b *Bundle) keepCode(ctx context.Context, m *Manifest, name string, l *load
 	if err != nil {
 		return err
 	}
-	if b.store.Holds(sum[:]) {
+	if l.sum = sum[:]; b.store.Holds(l.sum) {
 		return nil
 	}
 	code, err := l.fetch(ctx)
@@ -49,7 +51,7 @@ func (b *Bundle) keepCode(ctx context.Context, m *Manifest, name string, l *load
 		config, err = json.Marshal(spec)
 	}
 	if err == nil {
-		err = b.store.Keep(sum[:], &durable.Module{Name: name, Config: config, Code: code})
+		err = b.store.Keep(l.sum, &durable.Module{Name: name, Config: config, Code: code})
 	}
 	if err != nil {
 		return fmt.Errorf("module %s: the store cannot keep its code: %w", name, err)
@@ -57,14 +59,17 @@ func (b *Bundle) keepCode(ctx context.Context, m *Manifest, name string, l *load
 	return nil
 }
 
-// releaseCode says that no actor begins with what a module has had.
+// releaseCode says that no actor begins with what a module has had, unless a module has the same code now: under other limits, for one.
 func (b *Bundle) releaseCode(l *loaded) {
-	if b.store == nil {
+	if b.store == nil || l.sum == nil {
 		return
 	}
-	if sum, err := sandbox.Fingerprint(l.image); err == nil {
-		b.store.Release(sum[:])
+	for _, x := range b.loaded {
+		if bytes.Equal(x.sum, l.sum) {
+			return
+		}
 	}
+	b.store.Release(l.sum)
 }
 
 // keptCodes are the images of code that the store has kept, while durable actors come back.
@@ -73,8 +78,12 @@ type keptCodes struct {
 	images map[string]*loaded // by fingerprint
 }
 
-// loadKept implements durable.Options.Code. Limits are those of the present module of that name, and memory at least what it was: a state
-// of then must fit.
+// mostKeptMemory bounds the memory that kept code may ask for, in bytes, unless a module of the manifest has more. What is in the
+// store may come from elsewhere.
+const mostKeptMemory = 1 << 30
+
+// loadKept implements durable.Options.Code. Limits are those of the present module of that name, else the default ones, and memory at
+// least what it was: a state of then must fit.
 func (b *Bundle) loadKept(fingerprint []byte, kept *durable.Module) (*runtime.Image, error) {
 	k := &b.kept
 	k.mu.Lock()
@@ -86,12 +95,13 @@ func (b *Bundle) loadKept(fingerprint []byte, kept *durable.Module) (*runtime.Im
 	if err := json.Unmarshal(kept.Config, &mod); err != nil {
 		return nil, fmt.Errorf("module %s: %w", kept.Name, err)
 	}
-	if now, ok := b.Manifest.Module(kept.Name); ok {
-		env, memory, freeze := mod.Env, mod.Memory, mod.Freeze
-		mod = now
-		mod.Env, mod.Memory, mod.Freeze = env, max(memory, mod.Memory), freeze
+	most := uint64(mostKeptMemory)
+	for i := range b.Manifest.Modules {
+		most = max(most, b.Manifest.Modules[i].Memory)
 	}
-	mod.Name, mod.Dirs = kept.Name, nil
+	env, memory, freeze := mod.Env, min(mod.Memory, most), mod.Freeze
+	mod, _ = b.Manifest.Module(kept.Name)
+	mod.Name, mod.Env, mod.Memory, mod.Freeze, mod.Dirs = kept.Name, env, max(memory, mod.Memory), freeze, nil
 	image, err := b.engine.Load(context.Background(), kept.Code, mod.ImageConfig())
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", kept.Name, err)
@@ -99,17 +109,18 @@ func (b *Bundle) loadKept(fingerprint []byte, kept *durable.Module) (*runtime.Im
 	if k.images == nil {
 		k.images = map[string]*loaded{}
 	}
-	k.images[string(fingerprint)] = &loaded{spec: mod, image: image, hash: hashOf(kept.Code)}
+	k.images[string(fingerprint)] = &loaded{spec: mod, image: image, hash: hashOf(kept.Code), sum: bytes.Clone(fingerprint)}
 	return image, nil
 }
 
-// retireKept closes code that was kept after its last actor. It returns the names of the modules that it is of.
+// retireKept closes code that was kept after its last actor, and the store keeps it as long as one runs it. It returns the names of the modules that it is of.
 func (b *Bundle) retireKept() (names []string) {
 	k := &b.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, sum := range slices.Sorted(maps.Keys(k.images)) {
 		l := k.images[sum]
+		b.releaseCode(l)
 		b.codes.retire(l.spec.Name, l)
 		names = append(names, l.spec.Name)
 	}
@@ -119,22 +130,39 @@ func (b *Bundle) retireKept() (names []string) {
 }
 
 // catchUp upgrades the durable actors that have come back with other code than their module has now, in the ways that the manifest says.
-// Where that fails they keep their code.
+// Where that fails they keep their code, as do those that it does not come to in time: others wait for the start.
 func (b *Bundle) catchUp(sys *host.System) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if b.store != nil && !b.store.Steps() { // else real time decides about nothing
+		ctx, cancel = context.WithTimeout(ctx, catchUpTime)
+		defer cancel()
+	}
+	go func() {
+		select {
+		case <-sys.Terminated():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	for _, name := range b.retireKept() {
 		module, l := b.modules[name], b.loaded[name]
 		if module == nil {
 			continue // the manifest has no such module, so its actors stay what they are
 		}
 		o := upgrade.Options{Ways: b.Manifest.ways(name), Events: b.hasEvents(b.Manifest)}
-		r, err := upgrade.Run(context.Background(), sys, module, l.image, o)
+		r, err := upgrade.Run(ctx, sys, module, l.image, o)
 		if err != nil {
 			b.log.Error("durable actors keep the code that they had", "module", name, "error", err)
-			continue
 		}
-		b.tellCaughtUp(name, r)
+		if r != nil {
+			b.tellCaughtUp(name, r)
+		}
 	}
 }
+
+// catchUpTime bounds how long a start waits for these upgrades, in all.
+var catchUpTime = 30 * time.Second
 
 // mostTold bounds the actors that are named in the log.
 const mostTold = 20

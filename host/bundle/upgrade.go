@@ -158,8 +158,8 @@ func (c *Change) exchange(ctx context.Context, sys *host.System, name string, o 
 		b.codes.retire(name, now)
 		return r, err
 	}
-	defer b.releaseCode(before)
 	b.adopt(name, now)
+	b.releaseCode(before)
 	b.codes.retire(name, before)
 	return r, err
 }

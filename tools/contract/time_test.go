@@ -39,6 +39,7 @@ var machine = map[string]string{
 	"host/bundle/dev.go":                       "files that a person changes; how long a build took is shown",
 	"host/bundle/store.go":                     "how long a program that prints the key of a store may take",
 	"host/bundle/change.go":                    "how long the end of what is replaced may take",
+	"host/bundle/kept.go":                      "how long a start waits for upgrades; in a simulation it waits for all",
 	"host/bundle/feed.go":                      "lines of a person or a program outside: how fast they are sent, and how long their ends are waited for",
 	"host/children.go":                         "whoever spawns from outside waits for the memory of the machine; a manual system does not",
 	"host/cluster/boot_other.go":               "the default of Config.Since",
