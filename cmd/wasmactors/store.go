@@ -123,6 +123,9 @@ func storeAtRest(c *cli.Context, env *environment, m *bundle.Manifest, s *durabl
 		return forkStore(c, env, m, s, what)
 	}
 	all, err := s.Actors(c.Context)
+	if err == nil && verb == "check" {
+		err = s.CheckModules(c.Context)
+	}
 	if err != nil {
 		return err
 	}

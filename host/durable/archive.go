@@ -154,7 +154,9 @@ func checkImported(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Actors(ctx)
+	if _, err = s.Actors(ctx); err == nil {
+		err = s.CheckModules(ctx)
+	}
 	return errors.Join(err, s.Close())
 }
 

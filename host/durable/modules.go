@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bytes"
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -11,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +56,7 @@ type modules struct {
 
 	mu    sync.Mutex
 	files map[string]int64 // by name, with their bytes
+	whole map[string]bool  // that this process has read or written
 	held  map[string]bool  // that this process may still name in records
 	since map[string]bool  // that records name since the mark of the last checkpoint
 	next  map[string]bool  // that actors of the checkpoint which is made run
@@ -66,7 +70,8 @@ func fileOf(fingerprint []byte) (string, bool) {
 // openModules finds out what is kept.
 func (s *Store) openModules() error {
 	m := &s.modules
-	m.files, m.held, m.since, m.next = map[string]int64{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	m.files, m.whole = map[string]int64{}, map[string]bool{}
+	m.held, m.since, m.next = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	add := func(name string, n int64) {
 		m.files[name] = n
 		m.bytes.Add(n)
@@ -89,20 +94,31 @@ func (s *Store) openModules() error {
 	return err
 }
 
-// Holds reports whether the code of a fingerprint is kept, and has it stay until [Store.Release].
+// Holds reports whether the code of a fingerprint is kept and can be read, and has it stay until [Store.Release]. It reads the file once.
 func (s *Store) Holds(fingerprint []byte) bool {
 	name, ok := fileOf(fingerprint)
 	m := &s.modules
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if ok = ok && m.files[name] > 0; ok {
+	if ok = ok && s.isWhole(name, fingerprint); ok {
 		m.held[name] = true
 	}
 	return ok
 }
 
+// isWhole reports whether there is a file, and it is what was written. The caller holds the lock.
+func (s *Store) isWhole(name string, fingerprint []byte) bool {
+	m := &s.modules
+	if m.files[name] > 0 && !m.whole[name] {
+		_, err := s.readModule(name, fingerprint)
+		m.whole[name] = err == nil
+	}
+	return m.files[name] > 0 && m.whole[name]
+}
+
 // Keep keeps the code of an image, so that actors which run it come back with it, until no record and no actor needs it and
-// [Store.Release] was called. It is durable when Keep returns. Code that is kept is not written again.
+// [Store.Release] was called. It is durable when Keep returns. Code that is kept is not written again, unless its file is damaged. It is
+// [ErrFull] if three quarters of Options.Size would be exceeded: the last one is for what was admitted, and for checkpoints.
 func (s *Store) Keep(fingerprint []byte, module *Module) error {
 	name, ok := fileOf(fingerprint)
 	if !ok {
@@ -111,14 +127,14 @@ func (s *Store) Keep(fingerprint []byte, module *Module) error {
 	m := &s.modules
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.held[name] = true; m.files[name] > 0 || s.opt.Sim != nil && s.opt.Sim.Modules == nil {
+	if m.held[name] = true; s.isWhole(name, fingerprint) || s.opt.Sim != nil && s.opt.Sim.Modules == nil {
 		return nil
 	}
 	b, err := s.packModule(fingerprint, module)
 	if err != nil {
 		return err
 	}
-	if s.used()+int64(len(b)) > s.opt.Size {
+	if s.used()+int64(len(b))-m.files[name] > s.opt.Size/4*3 {
 		return ErrFull
 	}
 	if s.opt.Sim != nil {
@@ -132,25 +148,45 @@ func (s *Store) Keep(fingerprint []byte, module *Module) error {
 			return err
 		}
 	}
-	m.files[name] = int64(len(b))
-	m.bytes.Add(int64(len(b)))
+	m.bytes.Add(int64(len(b)) - m.files[name])
+	m.files[name], m.whole[name] = int64(len(b)), true
 	return nil
 }
 
-// Release says that this process will give no actor the code of a fingerprint.
+// Release says that this process will give no actor the code of a fingerprint. The next checkpoint removes it if no actor runs it; if the
+// store has little room, that is made soon.
 func (s *Store) Release(fingerprint []byte) {
 	name, _ := fileOf(fingerprint)
-	s.modules.mu.Lock()
-	delete(s.modules.held, name)
-	s.modules.mu.Unlock()
+	m := &s.modules
+	m.mu.Lock()
+	held := m.held[name]
+	delete(m.held, name)
+	m.mu.Unlock()
+	if !held || s.used() <= s.opt.Size/2 {
+		return
+	}
+	select {
+	case s.wanted <- struct{}{}:
+	default:
+	}
 }
 
 // Kept is code that the store has kept; ErrNoModule if it has not.
 func (s *Store) Kept(fingerprint []byte) (*Module, error) {
-	if !s.Holds(fingerprint) {
+	name, ok := fileOf(fingerprint)
+	m := &s.modules
+	m.mu.Lock()
+	if ok = ok && m.files[name] > 0; ok {
+		m.held[name] = true
+	}
+	m.mu.Unlock()
+	if !ok {
 		return nil, ErrNoModule
 	}
-	name, _ := fileOf(fingerprint)
+	return s.readModule(name, fingerprint)
+}
+
+func (s *Store) readModule(name string, fingerprint []byte) (*Module, error) {
 	var b []byte
 	var err error
 	if s.opt.Sim != nil {
@@ -164,6 +200,26 @@ func (s *Store) Kept(fingerprint []byte) (*Module, error) {
 		return nil, fmt.Errorf("the module %s of the store: %w", name, err)
 	}
 	return module, nil
+}
+
+// CheckModules reads all code that is kept. The error joins what is damaged. It ends with ctx.
+func (s *Store) CheckModules(ctx context.Context) (err error) {
+	m := &s.modules
+	m.mu.Lock()
+	names := slices.Sorted(maps.Keys(m.files))
+	m.mu.Unlock()
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		fingerprint, bad := hex.DecodeString(name)
+		if bad != nil || len(fingerprint) != record.FingerprintBytes {
+			err = errors.Join(err, fmt.Errorf("%w: the store has a module %q, which is no fingerprint", ErrRecord, clip(name)))
+		} else if _, bad := s.readModule(name, fingerprint); bad != nil {
+			err = errors.Join(err, bad)
+		}
+	}
+	return err
 }
 
 // Code implements record.Codes.
@@ -232,6 +288,7 @@ func (s *Store) sweepModules() (err error) {
 			continue
 		}
 		delete(m.files, name)
+		delete(m.whole, name)
 		m.bytes.Add(-n)
 	}
 	return err
