@@ -153,12 +153,6 @@ func (p *repeats) runs(a *actor, fingerprint []byte) error {
 	return err
 }
 
-// partial are the parts of a snapshot that have come.
-type partial struct {
-	parts uint64
-	bytes []byte
-}
-
 // exchanged has an actor go on with other code.
 func (p *repeats) exchanged(a *actor, r *record.Record) error {
 	x := r.Exchange

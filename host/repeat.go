@@ -246,11 +246,6 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 	return done, f, true
 }
 
-// expects reports whether the next record that is to come about is of a turn of the actor's present incarnation.
-func (p *repeats) expects(a *actor) bool {
-	return len(p.expect) > 0 && p.expect[0].Actor == a.uid && p.expect[0].Entry.Incarnation == a.Incarnation()
-}
-
 // landed drops what an actor has sent before its present record and what never arrived: it was refused.
 func (p *repeats) landed(by *actor) {
 	p.mu.Lock()

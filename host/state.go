@@ -347,3 +347,9 @@ type Operator struct{ sys *System }
 // How long turns take is sampled: one turn of an actor in timedEvery is timed, the first one at a number that
 // depends on its ref, so that actors with few turns are sampled as often. Nothing is counted for it but turns.
 const timedEvery = 127
+
+// partial are the parts of a snapshot that have come.
+type partial struct {
+	parts uint64
+	bytes []byte
+}

@@ -247,7 +247,15 @@ func (u *run) run() (*Report, error) {
 	}
 	ended := make(chan struct{})
 	var undoing sync.WaitGroup
-	undoing.Go(func() { u.undo(ended) })
+	if swap.Manual(u.sys) { // the wait steps the system: what goes back does so after it, in one order
+		wait := u.Wait
+		u.Wait = func(ctx context.Context, d time.Duration) {
+			wait(ctx, d)
+			u.undoCrashed()
+		}
+	} else {
+		undoing.Go(func() { u.undo(ended) })
+	}
 	why := u.rollOut(todo)
 	if why == "" {
 		if why = u.last(); why == "" {
@@ -257,6 +265,7 @@ func (u *run) run() (*Report, error) {
 	}
 	close(ended)
 	undoing.Wait()
+	u.undoCrashed()
 	back := why != "" && (u.Probation > 0 || u.Canary > 0) // else nothing is kept for going back
 	if back {
 		u.goBack()
