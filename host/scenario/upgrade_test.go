@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/simulate"
 	"github.com/wasmactors/wasmactors/internal/planted"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // TestUpgradesInSimulations: the code of guests is exchanged at moments of the seed's, as it is and by what the guests save, their
@@ -93,6 +94,9 @@ func TestMistakesOfUpgradesAreThere(t *testing.T) {
 func TestMistakesOfUpgrades(t *testing.T) {
 	skipCompiling(t)
 	seeds, _ := strconv.ParseUint(os.Getenv("SIMULATE_PLANTED"), 10, 64)
+	if seeds == 0 && !thorough.Enabled && os.Getenv(planted.Variable) == "" {
+		t.Skip("it builds the host six times: make thorough, or make planted")
+	}
 	if os.Getenv(planted.Variable) != "" { // a process of this test
 		from, _ := strconv.ParseUint(os.Getenv("SIMULATE_FROM"), 10, 64)
 		x := bank(t, 0)
