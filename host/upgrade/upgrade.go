@@ -524,6 +524,10 @@ func (u *run) exchange(a *Actor) {
 // one saves and loads an actor, and exchanges its code unless trial is nil. It is false if that may succeed later.
 func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Trial) bool {
 	u.note(a, Kept, "")
+	if err := context.Cause(u.ctx); err != nil { // a visit may still succeed
+		u.note(a, Kept, "the upgrade has ended: "+err.Error())
+		return true
+	}
 	begun := time.Now()
 	ctx, cancel := u.visiting(u.ctx)
 	defer cancel()
