@@ -3,6 +3,7 @@
 package slots
 
 import (
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -143,7 +144,7 @@ func (n *native) carve(c int) (*block, error) {
 }
 
 func (n *native) free(b *block) {
-	if b.mapped {
+	if b.from != nil {
 		if !n.unmap(b) {
 			return // the block is lost; its next user would see another's memory
 		}
@@ -166,7 +167,6 @@ func (n *native) unmap(b *block) bool {
 		return false
 	}
 	_ = unix.Madvise(b.mem, unix.MADV_NOHUGEPAGE)
-	b.mapped = false
 	return true
 }
 
@@ -178,7 +178,7 @@ func (n *native) resident(b *block, used uint64) (total uint64, ok bool) {
 	for mem := b.mem[:used]; len(mem) > 0; {
 		part := mem[:min(len(mem), 16<<20)]
 		mem = mem[len(part):]
-		if !b.mapped {
+		if b.from == nil {
 			pages := unsafe.Slice((*byte)(unsafe.Pointer(&s.entries)), unsafe.Sizeof(s.entries))[:len(part)/grain]
 			_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(part))), uintptr(len(part)), uintptr(unsafe.Pointer(unsafe.SliceData(pages))))
 			if errno != 0 {
@@ -210,7 +210,7 @@ func (n *native) seal(im *Image, data []byte) error {
 
 // sealFile puts the image into a file in memory that can no longer change.
 func (n *native) sealFile(im *Image, data []byte) error {
-	fd, err := im.sealed(func(i, j int) []byte { return data[i*grain : j*grain] })
+	fd, err := im.sealed(data)
 	if err != nil {
 		return err
 	}
@@ -222,8 +222,8 @@ func (n *native) sealFile(im *Image, data []byte) error {
 	return nil
 }
 
-// sealed makes a file in memory with the image's pages, which are asked for by their numbers.
-func (im *Image) sealed(pages func(i, j int) []byte) (int, error) {
+// sealed makes a file in memory with the image's pages. data is the whole memory.
+func (im *Image) sealed(data []byte) (int, error) {
 	fd, err := unix.MemfdCreate("wasmactors-image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return -1, err
@@ -235,7 +235,7 @@ func (im *Image) sealed(pages func(i, j int) []byte) (int, error) {
 			i++
 		}
 		if i > from {
-			err = writeAll(fd, pages(from, i), int64(from*grain))
+			err = writeAll(fd, data[from*grain:i*grain], int64(from*grain))
 		}
 	}
 	if err == nil {
@@ -270,21 +270,15 @@ func (n *native) unseal(im *Image) {
 	im.data = nil
 }
 
-// mostOf is how many memories may share a file; 0: all.
-func (n *native) mostOf(im *Image) int {
+// most is how many memories may share a file of an image.
+func (n *native) most() int {
 	switch {
 	case n.share > 0:
 		return n.share
-	case n.share < 0:
-		return 0
-	}
-	if sharing.slow.Load() {
+	case n.share == 0 && sharing.slow.Load():
 		return mostShare
 	}
-	if im.files.crowded() {
-		askMachine()
-	}
-	return 0
+	return math.MaxInt
 }
 
 func (n *native) copies(im *Image) bool { return im.mapped && n.mapped.Load() >= n.maxMapped }
@@ -292,13 +286,14 @@ func (n *native) copies(im *Image) bool { return im.mapped && n.mapped.Load() >=
 func (n *native) load(b *block, im *Image) error {
 	if im.mapped {
 		if n.mapped.Add(1) <= n.maxMapped {
-			f := im.files.take(n.mostOf(im), func() (int, error) {
-				return im.sealed(func(i, j int) []byte { return im.data[i*grain : j*grain] })
-			})
+			f, ask := im.files.take(n.most(), func() (int, error) { return im.sealed(im.data) })
+			if ask && n.share == 0 {
+				askMachine()
+			}
 			p := unsafe.Pointer(unsafe.SliceData(b.mem))
 			_, err := unix.MmapPtr(f.fd, 0, p, uintptr(im.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
 			if err == nil {
-				b.mapped, b.from = true, f
+				b.from = f
 				return nil
 			}
 			f.give()

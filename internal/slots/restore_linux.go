@@ -47,7 +47,7 @@ func (n *native) restore(b *block, im *Image, used uint64) error {
 	if err := unix.Madvise(b.mem[:used], unix.MADV_DONTNEED); err != nil {
 		return err
 	}
-	if !b.mapped {
+	if b.from == nil {
 		im.copyInto(b.mem)
 	}
 	return nil
@@ -105,14 +105,14 @@ func putBack(b *block, im *Image, changed []uint32) error {
 	end := 0
 	for _, i := range changed {
 		at := int(i) * grain
-		if im.isHot(i) || !b.mapped && im.index[i] != 0 {
+		if im.isHot(i) || b.from == nil && im.index[i] != 0 {
 			if err := flush(end); err != nil {
 				return err
 			}
 			renewPage(b.mem[at:at+grain], im, int(i))
 			continue
 		}
-		if from >= 0 && !b.mapped && !im.zeroBetween(end/grain, int(i)) {
+		if from >= 0 && b.from == nil && !im.zeroBetween(end/grain, int(i)) {
 			if err := flush(end); err != nil {
 				return err
 			}

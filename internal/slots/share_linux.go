@@ -3,6 +3,7 @@
 package slots
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,8 @@ type file struct {
 	used int // memories that are mapped from it
 }
 
-// files are the copies of an image. The first is what the image itself reads.
+// files are the copies of an image. The first is what the image itself reads. Of the others one may be without memories: it is
+// kept for those that come.
 type files struct {
 	mu  sync.Mutex
 	all []*file
@@ -39,42 +41,36 @@ func newFiles(fd int) *files {
 	return f
 }
 
-// take is the file for one more memory, with most that may share one; 0: all share the first.
-func (f *files) take(most int, more func() (int, error)) *file {
+// take is the file for one more memory, with most that may share one. ask says that so many share the first one that it is time
+// to ask the machine.
+func (f *files) take(most int, more func() (int, error)) (x *file, ask bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	best := f.all[0]
-	if most > 0 {
-		for _, x := range f.all {
-			if x.used < most {
-				x.used++
-				return x
-			}
-			if x.used < best.used {
-				best = x
-			}
-		}
-		if fd, err := more(); err == nil { // else a limit on descriptors, or a full tmpfs: slow is better than none
-			best = &file{of: f, fd: fd}
-			f.all = append(f.all, best)
+	i := slices.IndexFunc(f.all, func(x *file) bool { return x.used < most })
+	if i < 0 {
+		if fd, err := more(); err == nil {
+			f.all = append(f.all, &file{of: f, fd: fd})
+			i = len(f.all) - 1
+		} else { // a limit on descriptors, or a full tmpfs: slow is better than none
+			i = 0
 		}
 	}
-	best.used++
-	return best
+	x = f.all[i]
+	x.used++
+	return x, i == 0 && x.used == askAt
 }
 
 // give is the end of a memory that was mapped from f.
 func (f *file) give() {
-	f.of.mu.Lock()
+	all := f.of
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	f.used--
-	f.of.mu.Unlock()
-}
-
-// crowded reports whether so many memories share the first file that the machine should be asked.
-func (f *files) crowded() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.all[0].used >= askAt
+	unused := func(x *file) bool { return x.used == 0 && x != all.all[0] }
+	if unused(f) && slices.ContainsFunc(all.all, func(x *file) bool { return x != f && unused(x) }) {
+		_ = unix.Close(f.fd)
+		all.all = slices.DeleteFunc(all.all, func(x *file) bool { return x == f })
+	}
 }
 
 func (f *files) close() {

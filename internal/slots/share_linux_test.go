@@ -4,7 +4,10 @@ package slots
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -115,7 +118,84 @@ func TestFilesAreSharedByMany(t *testing.T) {
 	im.Close()
 }
 
-// The answer of this machine, for people.
+// Files without memories are closed, but for one.
+func TestUnusedFilesAreClosed(t *testing.T) {
+	s, err := New(Options{Share: 1})
+	if err != nil || s.Portable() {
+		t.Skip("no mapped memory here", err)
+	}
+	defer s.Close()
+	im, err := s.NewImage(bytes.Repeat([]byte{7}, WasmPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	var all []*Memory
+	for range 5 {
+		m, err := s.NewMemory(im, 0, WasmPage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	for i, want := range []int{5, 5, 4, 3, 2} { // the first one ends: its file is the image's
+		if all[i].Free(); len(im.files.all) != want {
+			t.Errorf("%d files when %d memories have ended", len(im.files.all), i+1)
+		}
+	}
+	m, err := s.NewMemory(im, 0, WasmPage)
+	if err != nil || m.Bytes()[0] != 7 {
+		t.Fatal(err)
+	}
+	m.Free()
+}
+
+// Files are shared by all until the machine has been found to be slow.
+func TestSharingFollowsTheMachine(t *testing.T) {
+	was := sharing.slow.Load()
+	defer sharing.slow.Store(was)
+	for _, x := range []struct {
+		share int
+		slow  bool
+		most  int
+	}{{0, false, math.MaxInt}, {0, true, mostShare}, {7, true, 7}, {7, false, 7}, {-1, true, math.MaxInt}} {
+		sharing.slow.Store(x.slow)
+		if n := (&native{share: x.share}); n.most() != x.most {
+			t.Errorf("%+v: %d", x, n.most())
+		}
+	}
+	f := newFiles(-1)
+	more := func() (int, error) { return -1, nil }
+	for i := 1; i <= askAt+1; i++ {
+		if _, ask := f.take(math.MaxInt, more); ask != (i == askAt) {
+			t.Errorf("memory %d: the machine is asked: %v", i, ask)
+		}
+	}
+	if len(f.all) != 1 {
+		t.Errorf("%d files", len(f.all))
+	}
+}
+
+// Whatever the machine's answer is, nothing stays mapped or open.
 func TestAskTheMachine(t *testing.T) {
+	mappings := func() int {
+		text, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Skip(err)
+		}
+		return bytes.Count(text, []byte("wasmactors-probe"))
+	}
 	t.Log("reads of pages that are mapped very often are slow:", manyMappingsAreSlow())
+	if n := mappings(); n != 0 {
+		t.Errorf("%d mappings are left", n)
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, f := range open {
+		if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.Contains(to, "wasmactors-probe") {
+			t.Error("its file is open")
+		}
+	}
 }

@@ -101,11 +101,10 @@ type backing interface {
 
 // block is a piece of address space.
 type block struct {
-	mem    []byte // the whole of it
-	class  int
-	mapped bool  // an image is mapped over its beginning
-	from   *file // what is mapped
-	gone   int   // bytes that the last restore has discarded
+	mem   []byte // the whole of it
+	class int
+	from  *file // what is mapped over its beginning; nil: no image is
+	gone  int   // bytes that the last restore has discarded
 }
 
 // New opens a space. Without [Options.Portable] it falls back to Go's heap if
