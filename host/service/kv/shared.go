@@ -344,7 +344,12 @@ func (s *shared) used(ctx context.Context, ns string) (Usage, error) {
 	return Usage{s.usage[ns].Keys, s.held.bytes[ns]}, nil
 }
 
-func (s *shared) namespaces() ([]Info, error) { return namespacesOf(s.copy) }
+func (s *shared) namespaces() ([]Info, error) {
+	if err := s.complete(context.Background()); err != nil {
+		return nil, err
+	}
+	return namespacesOf(s.copy)
+}
 
 func (s *shared) told() *hub { return &s.hub }
 
@@ -386,7 +391,7 @@ func (s *shared) one(ctx context.Context, ns string, q Quota, op *Op) (Result, u
 			if r, revision, err = s.leads(ctx, ns, op.Key); err != nil {
 				return Result{}, 0, err
 			}
-			if err := holds(op, r); err != nil {
+			if err := op.holds(r, false); err != nil {
 				return Result{}, 0, err
 			}
 		}
@@ -397,7 +402,7 @@ func (s *shared) one(ctx context.Context, ns string, q Quota, op *Op) (Result, u
 		if op.Kind == OpCheck || next == nil && r == nil {
 			return res, 0, nil
 		}
-		at, ok, err := s.putWithin(ctx, ns, q, op.Key, next, revision)
+		at, ok, err := s.putWithin(ctx, q, s.writeOf(ns, op.Key, next), revision)
 		switch {
 		case err != nil:
 			return Result{}, 0, err
@@ -422,60 +427,53 @@ func (s *shared) knows(ns, key string, version uint64) bool {
 	return err == nil && r.version == version && !r.ended(s.now())
 }
 
-// holds checks an operation's condition.
-func holds(op *Op, r *record) error {
-	switch {
-	case op.If == nil:
-	case *op.If == 0 && r != nil:
-		return service.Errorf(service.Exists, "%q exists, in version %d", op.Key, r.version)
-	case *op.If != 0 && r == nil:
-		return service.Errorf(service.Conflict, "%q does not exist, so it does not have version %d", op.Key, *op.If)
-	case *op.If != 0 && r.version != *op.If:
-		return service.Errorf(service.Conflict, "%q has version %d, not %d", op.Key, r.version, *op.If)
-	}
-	return nil
-}
-
 // decide is the entry after an operation, nil for none.
 func (s *shared) decide(op *Op, r *record) (next *record, res Result, err error) {
-	expires := int64(0)
-	if op.TTL > 0 {
-		expires = s.now() + int64(op.TTL)
-	}
 	switch op.Kind {
 	case OpPut:
-		next = &record{expires: expires, value: op.Value}
+		next = &record{expires: op.expires(s.now()), value: op.Value}
 	case OpDelete:
 		res.Existed = r != nil
 	case OpAdd:
-		is := record{counter: true, expires: expires}
-		if r != nil {
-			if !r.counter {
-				return nil, res, service.Errorf(service.Conflict, "%q holds bytes, no counter", op.Key)
-			}
-			is.count, is.expires = r.count, r.expires
+		if next, err = op.added(r, s.now()); err == nil {
+			res.Count = next.count
 		}
-		sum := is.count + op.Delta
-		if (sum > is.count) != (op.Delta > 0) && op.Delta != 0 {
-			return nil, res, service.Errorf(service.Conflict, "%q holds %d, and %d more do not fit into 64 bits", op.Key, is.count, op.Delta)
-		}
-		is.count, res.Count = sum, sum
-		next = &is
 	case OpCheck:
 	}
-	return next, res, nil
+	return next, res, err
+}
+
+// sharedWrite is a change of an entry, as the cluster takes it.
+type sharedWrite struct {
+	ns, key string
+	at      string // the key that the cluster knows
+	value   []byte // nil: it is removed
+	stay    int64  // seconds
+}
+
+// writeOf is the change to next; nil: the entry is removed.
+func (s *shared) writeOf(ns, key string, next *record) *sharedWrite {
+	w := &sharedWrite{ns: ns, key: key, at: sharedKey(s.of, ns, key)}
+	if next == nil {
+		w.stay = int64(s.tombstone() / time.Second)
+		return w
+	}
+	if w.value = sharedValue(*next); next.expires != 0 { // it is removed a while after it has ended, whatever the clocks say
+		w.stay = max(1, (next.expires-s.now()+int64(linger))/int64(time.Second))
+	}
+	return w
 }
 
 // putWithin is put, unless a namespace would grow beyond its quota, as far as this node knows what others have written. A removal is
 // never refused.
-func (s *shared) putWithin(ctx context.Context, ns string, q Quota, key string, next *record, revision uint64) (at uint64, ok bool, err error) {
-	if next == nil {
-		return s.put(ctx, ns, key, nil, revision)
+func (s *shared) putWithin(ctx context.Context, q Quota, w *sharedWrite, revision uint64) (at uint64, ok bool, err error) {
+	if w.value == nil {
+		return s.put(ctx, w, revision)
 	}
 	if err := s.complete(ctx); err != nil {
 		return 0, false, err
 	}
-	g, err := s.within(ns, q, key, next)
+	g, err := s.within(q, w)
 	if err != nil {
 		return 0, false, err
 	}
@@ -484,16 +482,16 @@ func (s *shared) putWithin(ctx context.Context, ns string, q Quota, key string, 
 		defer s.mu.Unlock()
 		s.held.end(g, at)
 	}()
-	return s.put(ctx, ns, key, next, revision)
+	return s.put(ctx, w, revision)
 }
 
 // within checks the quota of a namespace, and what all of them may hold. The write that it allows is under way until its growth ends.
-func (s *shared) within(ns string, q Quota, key string, next *record) (*growth, error) {
-	text := sharedKey(s.of, ns, key)
+func (s *shared) within(q Quota, w *sharedWrite) (*growth, error) {
+	ns := w.ns
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g := &growth{ns: ns, keys: 1, bytes: max(0, sharedSize(text, sharedValue(*next))-s.held.of[text].size)}
-	if _, found, _ := s.copy.get(entryKey(ns, key)); found {
+	g := &growth{ns: ns, keys: 1, bytes: max(0, sharedSize(w.at, w.value)-s.held.of[w.at].size)}
+	if _, found, _ := s.copy.get(entryKey(ns, w.key)); found {
 		g.keys = 0
 	}
 	under, all := s.held.underWay(ns)
@@ -518,17 +516,9 @@ type putDone struct {
 }
 
 // put replaces an entry of the cluster.
-func (s *shared) put(ctx context.Context, ns, key string, next *record, revision uint64) (uint64, bool, error) {
-	var value []byte
-	stay := int64(s.tombstone() / time.Second)
-	if next != nil {
-		value, stay = sharedValue(*next), 0
-		if next.expires != 0 { // it is removed a while after it has ended, whatever the clocks say
-			stay = max(1, (next.expires-s.now()+int64(linger))/int64(time.Second))
-		}
-	}
+func (s *shared) put(ctx context.Context, w *sharedWrite, revision uint64) (uint64, bool, error) {
 	c := make(chan putDone, 1)
-	s.at.Put(sharedKey(s.of, ns, key), value, revision, stay, func(at uint64, ok bool, err error) { c <- putDone{at, ok, err} })
+	s.at.Put(w.at, w.value, revision, w.stay, func(at uint64, ok bool, err error) { c <- putDone{at, ok, err} })
 	d, which := executor.Take(s.env.Clock, c, ctx.Done())
 	switch {
 	case which != 0:

@@ -105,61 +105,71 @@ func (t *turn) one(op *Op, res *Result) error {
 	if err != nil {
 		return err
 	}
-	if op.If != nil {
-		switch {
-		case *op.If == 0 && x.is != nil:
-			return service.Errorf(service.Exists, "%q exists, in version %s", op.Key, x.version())
-		case *op.If != 0 && x.is == nil:
-			return service.Errorf(service.Conflict, "%q does not exist, so it does not have version %d", op.Key, *op.If)
-		case *op.If != 0 && (x.unversioned || x.is.version != *op.If):
-			return service.Errorf(service.Conflict, "%q has version %s, not %d", op.Key, x.version(), *op.If)
-		}
+	if err := op.holds(x.is, x.unversioned); err != nil {
+		return err
 	}
 	switch op.Kind {
 	case OpPut:
-		x.is, x.unversioned = &record{expires: t.expires(op.TTL), value: op.Value}, true
+		x.is, x.unversioned = &record{expires: op.expires(t.now), value: op.Value}, true
 	case OpDelete:
 		res.Existed = x.is != nil
 		x.is = nil
 	case OpAdd:
-		return t.add(x, op, res)
+		is, err := op.added(x.is, t.now)
+		if err != nil {
+			return err
+		}
+		x.is, x.unversioned, res.Count = is, true, is.count
 	case OpCheck:
 	}
 	return nil
 }
 
-// version formats a version for people.
-func (x *touched) version() string {
-	if x.unversioned {
-		return "that of this batch"
+// holds checks the condition of an operation on an entry, nil if there is none. unversioned: the batch has changed it before.
+func (op *Op) holds(is *record, unversioned bool) error {
+	if op.If == nil {
+		return nil
 	}
-	return fmt.Sprint(x.is.version)
-}
-
-func (t *turn) add(x *touched, op *Op, res *Result) error {
-	is := record{counter: true}
+	version := "that of this batch"
+	if is != nil && !unversioned {
+		version = fmt.Sprint(is.version)
+	}
 	switch {
-	case x.is == nil:
-		is.expires = t.expires(op.TTL)
-	case !x.is.counter:
-		return service.Errorf(service.Conflict, "%q holds bytes, no counter", op.Key)
-	default:
-		is.count, is.expires = x.is.count, x.is.expires
+	case *op.If == 0 && is != nil:
+		return service.Errorf(service.Exists, "%q exists, in version %s", op.Key, version)
+	case *op.If != 0 && is == nil:
+		return service.Errorf(service.Conflict, "%q does not exist, so it does not have version %d", op.Key, *op.If)
+	case *op.If != 0 && (unversioned || is.version != *op.If):
+		return service.Errorf(service.Conflict, "%q has version %s, not %d", op.Key, version, *op.If)
 	}
-	sum := is.count + op.Delta
-	if (sum > is.count) != (op.Delta > 0) && op.Delta != 0 {
-		return service.Errorf(service.Conflict, "%q holds %d, and %d more do not fit into 64 bits", op.Key, is.count, op.Delta)
-	}
-	is.count, res.Count = sum, sum
-	x.is, x.unversioned = &is, true
 	return nil
 }
 
-func (t *turn) expires(ttl time.Duration) int64 {
-	if ttl <= 0 {
+// added is a counter after an OpAdd, nil before if there is none. now is in ns since 1970.
+func (op *Op) added(was *record, now int64) (*record, error) {
+	is := &record{counter: true}
+	switch {
+	case was == nil:
+		is.expires = op.expires(now)
+	case !was.counter:
+		return nil, service.Errorf(service.Conflict, "%q holds bytes, no counter", op.Key)
+	default:
+		is.count, is.expires = was.count, was.expires
+	}
+	sum := is.count + op.Delta
+	if (sum > is.count) != (op.Delta > 0) && op.Delta != 0 {
+		return nil, service.Errorf(service.Conflict, "%q holds %d, and %d more do not fit into 64 bits", op.Key, is.count, op.Delta)
+	}
+	is.count = sum
+	return is, nil
+}
+
+// expires is when an entry that the operation makes ends; 0: never.
+func (op *Op) expires(now int64) int64 {
+	if op.TTL <= 0 {
 		return 0
 	}
-	return t.now + int64(ttl)
+	return now + int64(op.TTL)
 }
 
 // count computes what the namespaces hold after this turn.
