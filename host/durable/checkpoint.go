@@ -270,6 +270,12 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	var raw [][]byte
 	var bytes, work int64 // before it
 	waits := 0
+	add := func(part []byte) error {
+		if err := s.modules.has(part); err != nil {
+			return err
+		}
+		return p.add(part)
+	}
 	defer func() {
 		if err != nil { // all of that is still to be repeated
 			s.since.bytes.Add(bytes)
@@ -288,19 +294,16 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 		}
 		return err
 	}, func(part []byte) (err error) {
-		if err := s.modules.has(part); err != nil {
-			return err
-		}
 		raw, waits = append(raw, part), waits+len(part) // copying is quicker than compressing: actors wait
 		for waits > mostRaw && len(raw) > 0 && err == nil {
-			err = p.add(raw[0])
+			err = add(raw[0])
 			waits, raw = waits-len(raw[0]), raw[1:]
 		}
 		return err
 	})
 	pause := s.opt.Clock.Now().Sub(before)
 	for i := 0; err == nil && i < len(raw); i++ {
-		err = p.add(raw[i])
+		err = add(raw[i])
 		raw[i] = nil
 	}
 	if err == nil {
