@@ -1,6 +1,7 @@
 package look
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/host/event"
@@ -47,10 +48,7 @@ func (r *Recent) add(e *event.Event) {
 
 // brief is a copy of the begin of a text, so that it does not hold what the text is a part of.
 func brief(s string) string {
-	if len(s) <= mostRecentText {
-		return s
-	}
-	return string([]byte(s[:mostRecentText]))
+	return strings.Clone(s[:min(len(s), mostRecentText)])
 }
 
 // Events are those that are kept, the oldest first.
