@@ -14,20 +14,14 @@ import (
 // present is the system of the run, after the node has joined again if it was lost.
 func (l *live) present(ctx context.Context) (*host.System, error) {
 	for {
-		var sys *host.System
-		var apart bool
-		if l.mu.TryLock() { // it is held while the node joins again, perhaps beyond the end of ctx
-			sys, apart = l.sys, l.apart
-			l.mu.Unlock()
-		}
-		if sys != nil {
+		if s := l.seen.Load(); s != nil {
 			select {
-			case <-sys.Terminated(): // it was lost, and is about to be replaced, or the run ends
+			case <-s.sys.Terminated(): // it was lost, and is about to be replaced, or the run ends
 			default:
-				return sys, nil
+				return s.sys, nil
 			}
 		}
-		if apart {
+		if l.apart.Load() {
 			return nil, host.ErrClosed
 		}
 		select {

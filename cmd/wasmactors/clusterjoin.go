@@ -293,7 +293,7 @@ func (l *live) rejoin(lost *cluster.Node) {
 	})
 	switch {
 	case l.running.Err() != nil && l.sys == nil:
-		l.apart = true
+		l.apart.Store(true)
 	case err != nil:
 		l.console.fail(err)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -136,7 +137,7 @@ func inJSON(text string) (n int) {
 // clusterAdmin implements admin.Nodes.
 type clusterAdmin struct{ l *live }
 
-// nodes is the run as a node; nil while it has no system.
+// nodes is the run as a node of its cluster.
 func (l *live) nodes() admin.Nodes { return &clusterAdmin{l} }
 
 var errApart = errors.New("the node is not a member at the moment: it was lost, and joins again when the directory answers")
@@ -163,13 +164,11 @@ func (a *clusterAdmin) region(kind string) (*host.System, host.Ref, error) {
 	if err != nil {
 		return nil, host.Ref{}, err
 	}
-	for _, k := range kinds {
-		if k == kind {
-			ref, err := sys.Lookup("/user/" + kind)
-			return sys, ref, err
-		}
+	if !slices.Contains(kinds, kind) {
+		return nil, host.Ref{}, fmt.Errorf("no keyed actor or singleton of the cluster is called %q: there are %s", oneLine(kind), orDash(strings.Join(kinds, ", ")))
 	}
-	return nil, host.Ref{}, fmt.Errorf("no keyed actor or singleton of the cluster is called %q: there are %s", oneLine(kind), orDash(strings.Join(kinds, ", ")))
+	ref, err := sys.Lookup("/user/" + kind)
+	return sys, ref, err
 }
 
 func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) {

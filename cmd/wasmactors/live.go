@@ -42,10 +42,11 @@ type live struct {
 	mu     sync.Mutex // held while the bundle starts, and while it changes by a reload
 	bundle *bundle.Bundle
 	sys    *host.System // nil: neither version could be started, or the node is apart
-	apart  bool         // the run has ended while the node was lost and could not join again
 	before host.Stats   // of the systems that have ended
 
-	seen atomic.Pointer[seen] // nil: there is no system
+	// Without the lock.
+	seen  atomic.Pointer[seen] // nil: there is no system
+	apart atomic.Bool          // the run has ended while the node was lost and could not join again
 }
 
 // seen is what runs, for those that must not wait while it changes.
@@ -244,7 +245,7 @@ func (l *live) close() (cause, late error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.sys == nil && l.apart:
+	case l.sys == nil && l.apart.Load():
 		return nil, nil
 	case l.sys == nil:
 		return errors.New("no version of it could be started"), nil
