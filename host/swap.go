@@ -56,7 +56,7 @@ func settle(ctx context.Context, system any, ref abi.Ref) {
 // members implements swap.Members.
 func members(ctx context.Context, system, module any) (all []swap.Member) {
 	for _, a := range actorsOf(system.(*System), module.(*Module)) {
-		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ, Durable: a.durable}
+		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ, Durable: a.durable, Events: keepsEvents(a)}
 		visited(ctx, a, func() {
 			if g := a.behaviour.(*guest); a.begun.Load() {
 				x.Image = g.inst.Image

@@ -244,7 +244,7 @@ func (c *Change) Apply(ctx context.Context, sys *host.System) (done []ActorChang
 // restarts anyway are not reported. After an error the module goes on with the code that it has, and the next change tries again.
 func (c *Change) renew(ctx context.Context, sys *host.System, name string, steps []step) (done []ActorChange) {
 	b := c.b
-	o := upgrade.Options{Insist: true, Patience: reloadPatience, Ways: c.Manifest.ways(name), Events: b.hasEvents(c.Manifest)}
+	o := upgrade.Options{Insist: true, Patience: reloadPatience, Ways: c.Manifest.ways(name)}
 	err := b.keepCode(ctx, c.Manifest, name, c.loaded[name])
 	var r *upgrade.Report
 	if err == nil {

@@ -150,7 +150,7 @@ func (b *Bundle) catchUp(sys *host.System) {
 		if module == nil {
 			continue // the manifest has no such module, so its actors stay what they are
 		}
-		o := upgrade.Options{Ways: b.Manifest.ways(name), Events: b.hasEvents(b.Manifest)}
+		o := upgrade.Options{Ways: b.Manifest.ways(name)}
 		r, err := upgrade.Run(ctx, sys, module, l.image, o)
 		if err != nil {
 			b.log.Error("durable actors keep the code that they had", "module", name, "error", err)

@@ -23,13 +23,7 @@ func (b *Bundle) Twin(ctx context.Context, name string, other bool) (*runtime.Im
 	if !ok || l == nil {
 		return nil, fmt.Errorf("the bundle %s has no module %q", b.Manifest.Name, name)
 	}
-	var code []byte
-	var err error
-	if l.built != nil {
-		code, err = l.built.Code(ctx)
-	} else {
-		code, err = readModule(ctx, mod)
-	}
+	code, err := l.fetch(ctx)
 	if err != nil {
 		return nil, b.Manifest.ModuleError(mod, err)
 	}

@@ -58,13 +58,6 @@ func (m *Manifest) ways(module string) func(path, typ string) []upgrade.Way {
 	}
 }
 
-// hasEvents reports whether the actor at a path keeps events.
-func (b *Bundle) hasEvents(m *Manifest) func(path, typ string) bool {
-	keeps := map[string]bool{}
-	m.Walk(func(path string, a *Actor) { keeps[path] = a.Events && b.journal != nil })
-	return func(path, _ string) bool { return keeps[path] }
-}
-
 // PrepareModule is [Bundle.Prepare] for other code of one module. It is checked as any module, under the module's limits and in
 // its environment; the manifest, and with it what actors may do, stays as it is. The error is a [ModuleError] if the code does not load.
 func (b *Bundle) PrepareModule(ctx context.Context, name string, code []byte, o Options) (*Change, error) {
@@ -143,7 +136,7 @@ func (c *Change) Upgrade(ctx context.Context, sys *host.System, o upgrade.Option
 func (c *Change) exchange(ctx context.Context, sys *host.System, name string, o upgrade.Options) (*upgrade.Report, error) {
 	b := c.b
 	before, now, module := b.loaded[name], c.loaded[name], b.modules[name]
-	o.Ways, o.Events = c.Manifest.ways(name), b.hasEvents(c.Manifest)
+	o.Ways = c.Manifest.ways(name)
 	var r *upgrade.Report
 	var err error
 	if !o.Plan {

@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/simulate"
@@ -65,7 +64,6 @@ func (w *world) upgrade(how uint64) error {
 			}
 			return []upgrade.Way{upgrade.State, upgrade.Events}
 		},
-		Events: w.keepsEvents(),
 	})
 	if err != nil {
 		return fmt.Errorf("an upgrade: %w", err)
@@ -80,22 +78,4 @@ func (w *world) upgrade(how uint64) error {
 	}
 	by.run.Note("upgrade: %d actors of %s have other code, %d keep theirs", did[upgrade.Upgraded], t.module, did[upgrade.Kept])
 	return nil
-}
-
-// keepsEvents reports of actors whether they keep events.
-func (w *world) keepsEvents() func(path, typ string) bool {
-	var those []string
-	w.bundle.Manifest.Walk(func(path string, a *bundle.Actor) {
-		if a.Events {
-			those = append(those, path)
-		}
-	})
-	return func(path, _ string) bool {
-		for _, x := range those {
-			if path == x || strings.HasPrefix(path, x+"/") {
-				return true
-			}
-		}
-		return false
-	}
 }

@@ -53,8 +53,6 @@ type Options struct {
 	Ways func(path, typ string) []Way
 	// Insist restarts the actors whose state cannot go over, if their ways have Restart, and those that are between two incarnations.
 	Insist bool
-	// Events reports whether an actor keeps events, and is recovered from them when it begins. nil: no actor does.
-	Events func(path, typ string) bool
 	// Tell is called with what is under way, by one goroutine at a time; it must not block for long. nil: nobody is told.
 	Tell func(Step)
 	// Wait passes the probation; nil waits in real time. ctx ends before d if there are too many crashes.
@@ -217,9 +215,6 @@ func (u *run) defaults() {
 	if u.Keep == 0 {
 		u.Keep = 256 << 20
 	}
-	if u.Events == nil {
-		u.Events = func(string, string) bool { return false }
-	}
 	if u.Tell == nil {
 		u.Tell = func(Step) {}
 	}
@@ -265,7 +260,6 @@ func (u *run) run() (*Report, error) {
 	}
 	close(ended)
 	undoing.Wait()
-	u.undoCrashed()
 	back := why != "" && (u.Probation > 0 || u.Canary > 0) // else nothing is kept for going back
 	if back {
 		u.goBack()
@@ -338,7 +332,7 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 			continue
 		}
 		var err error
-		a.Way, err = choose(ways, x.Type, u.Events(a.Path, x.Type), x.Image, u.image)
+		a.Way, err = choose(ways, x.Type, x.Events, x.Image, u.image)
 		if err == nil && x.Image != u.old {
 			err = sandbox.Replaces(u.image, x.Image)
 		}

@@ -7,12 +7,13 @@ import (
 	"errors"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // Part is how many bytes of a state a record has at most; tests have less.
-var Part = 4 << 20
+var Part = record.MostState
 
 // Taken is a guest between two turns. It handles no messages until Let or Switch is called. All methods may take as long as the turn
 // that the actor is in; they fail when ctx ends.
@@ -63,6 +64,7 @@ type Member struct {
 	Path, Type string
 	Image      *sandbox.Image // that it runs; nil: it is between two incarnations
 	Durable    bool
+	Events     bool // it keeps events, and is recovered from them when it begins
 }
 
 // Members are the actors of a *host.Module, sorted by path. Package host sets it.
