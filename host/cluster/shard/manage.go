@@ -41,6 +41,11 @@ type State struct {
 	Pending bool   `cbor:"pending"`           // something is under way here
 	Leaving bool   `cbor:"leaving,omitempty"` // this node is drained
 	Wrong   string `cbor:"wrong,omitempty"`   // why the other fields may be too low
+
+	In      uint64 `cbor:"in"`       // shards that were begun here, since the region is there
+	Out     uint64 `cbor:"out"`      // that were handed over
+	GivenUp uint64 `cbor:"given_up"` // that could not be handed over, since their keys did not rest
+	Stolen  uint64 `cbor:"stolen"`   // that a table has given to others without this node; they were kept
 }
 
 // Where says where the shard of a key is, as the region knows it; it may be asked on any node.
@@ -156,6 +161,7 @@ func (r *region) managed(ctx *host.Context, m host.Message, op string) (any, err
 // state is what the region knows.
 func (r *region) state() State {
 	x := State{Shards: r.shards, Waiting: r.waits, Keys: len(r.Names()), Pending: len(r.open) > 0 || r.putting, Leaving: r.me.Leaving}
+	x.In, x.Out, x.GivenUp, x.Stolen = r.st.counts.In, r.st.counts.Out, r.st.counts.GivenUp, r.st.counts.Stolen
 	if r.wrong != nil {
 		x.Wrong = r.wrong.Error()
 	}

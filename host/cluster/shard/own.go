@@ -37,7 +37,10 @@ type own struct {
 	taker    abi.Ref             // who asks to take it, and with which token
 	takes    uint64
 	givingUp bool
-	gaveUpAt uint64 // the revision of the table at which that was tried last
+	doubts   []hosting // others that may have it, see suspect
+	released bool      // waiting: who hands it over has done so
+	stolen   time.Time // serving, closing: since when a table says that others have it
+	gaveUpAt uint64    // the revision of the table at which that was tried last
 	restart  time.Time
 }
 
@@ -51,17 +54,22 @@ type feeder struct {
 func (r *region) place(ctx *host.Context, s int, p place) {
 	o, me := &r.own[s], r.self.UID()
 	switch {
+	case p.owner == me && p.from == 0 && (o.phase == none || o.phase == waiting) && len(o.doubts) > 0:
+		*o = own{phase: waiting, epoch: p.epoch, token: r.token(ctx), since: ctx.Now(), asking: o.asking, doubts: o.doubts}
+		r.tend(ctx, s)
 	case p.owner == me && p.from == 0:
 		if o.phase != serving {
 			r.serve(ctx, s, p)
 		}
-		o.epoch = p.epoch
+		o.epoch, o.stolen = p.epoch, time.Time{}
+	case p.owner == me && o.phase == serving && o.epoch != p.epoch && r.on(guardStolen) && r.node.Acting():
+		r.robbed(ctx, s)
 	case p.owner == me && (o.phase != serving || o.epoch != p.epoch):
 		if o.phase == serving { // it was taken away, and comes back
 			r.Leave(ctx, r.in(s), true)
 		}
 		asking := o.asking
-		*o = own{phase: waiting, epoch: p.epoch, token: ctx.Head().Draw() | 1, since: ctx.Now(), asking: asking}
+		*o = own{phase: waiting, epoch: p.epoch, token: r.token(ctx), since: ctx.Now(), asking: asking, doubts: o.doubts}
 		if !r.on(guardBegin) {
 			r.serve(ctx, s, p)
 			break
@@ -72,14 +80,16 @@ func (r *region) place(ctx *host.Context, s int, p place) {
 		if o.phase == serving || o.phase == none || o.phase == waiting {
 			o.phase, o.shut, o.rested, o.names, o.left = closing, false, false, map[string]bool{}, nil
 		}
-		o.epoch, o.since, o.asked, o.taker, o.givingUp, o.gaveUpAt = p.epoch, ctx.Now(), time.Time{}, 0, false, 0
+		o.epoch, o.since, o.asked, o.taker, o.givingUp, o.gaveUpAt, o.stolen = p.epoch, ctx.Now(), time.Time{}, 0, false, 0, time.Time{}
 		r.advance(ctx, s)
 		r.tend(ctx, s)
+	case (o.phase == serving || o.phase == closing && !o.rested) && r.on(guardStolen) && r.node.Acting():
+		r.robbed(ctx, s)
 	case o.phase != none:
-		if o.phase == serving || o.phase == closing { // the directory says that this node was gone
+		if o.phase == serving || o.phase == closing { // the node must not act, or what was to be handed over has another owner
 			r.Leave(ctx, r.in(s), true)
 		}
-		*o = own{}
+		*o = own{doubts: o.doubts}
 	}
 	r.note(s)
 	r.tendFeed(ctx, s)
@@ -89,7 +99,7 @@ func (r *region) place(ctx *host.Context, s int, p place) {
 func (r *region) note(s int) {
 	o, f := &r.own[s], &r.feeds[s]
 	moving := o.phase == waiting || o.phase == closing || o.phase == handing ||
-		o.phase == serving && (r.table.places[s].from != 0 || r.single != "" && !o.restart.IsZero())
+		!o.stolen.IsZero() || o.phase == serving && (r.table.places[s].from != 0 || r.single != "" && !o.restart.IsZero())
 	if moving || f.held > 0 && o.phase != serving {
 		r.open[s] = true
 	} else {
@@ -106,7 +116,10 @@ func (r *region) in(s int) func(string) bool {
 func (r *region) serve(ctx *host.Context, s int, p place) {
 	o := &r.own[s]
 	names := slices.Sorted(maps.Keys(o.names))
-	o.phase, o.epoch, o.since, o.names, o.left, o.token, o.taker, o.givingUp = serving, p.epoch, ctx.Now(), nil, nil, 0, 0, false
+	if o.phase == none || o.phase == waiting {
+		r.st.counts.In++
+	}
+	o.phase, o.epoch, o.since, o.names, o.left, o.token, o.taker, o.givingUp, o.doubts, o.stolen = serving, p.epoch, ctx.Now(), nil, nil, 0, 0, false, nil, time.Time{}
 	maps.DeleteFunc(o.feeders, func(_ abi.Ref, f *feeder) bool { return f.sealed })
 	r.unbuffer(ctx, s)
 	for _, name := range slices.Backward(names) { // each goes to the front of the mailbox
@@ -149,7 +162,7 @@ func (r *region) admit(ctx *host.Context, s int, uid abi.Ref) {
 	r.watch(ctx, uid)
 	f := o.feeders[uid]
 	if f == nil || f.sealed { // else it has asked twice, or begun anew: what it has sent before is here
-		f = &feeder{token: ctx.Head().Draw() | 1}
+		f = &feeder{token: r.token(ctx)}
 		o.feeders[uid] = f
 	}
 	r.tell(ctx, uid, order{opOpened, s, o.epoch, f.token})
@@ -165,7 +178,7 @@ func (r *region) fed(ctx *host.Context, m host.Message, below string) {
 	o := &r.own[t.shard]
 	f := o.feeders[t.via]
 	switch {
-	case t.handed && o.phase == waiting && o.token == t.token:
+	case t.handed && o.phase == waiting && o.token == t.token && len(o.doubts) == 0:
 	case !t.handed && (o.phase == serving || o.phase == closing) && f != nil && f.token == t.token && !f.sealed:
 	case !r.on(guardToken) && (o.phase == serving || o.phase == closing):
 	default:
@@ -243,11 +256,20 @@ func (r *region) tend(ctx *host.Context, s int) {
 			_ = ctx.Tell(r.self, order{opHanded, s, o.epoch, 0}.message())
 		}
 	case waiting:
-		if h, ok := r.table.host(p.from); !ok || r.ended[p.from] || r.node.Gone(h.Ref.Node(), h.Born) {
+		if h, ok := r.table.host(p.from); !ok || r.over(h) {
+			o.released = true
+		}
+		if r.settled(ctx, s) && o.released {
 			r.serve(ctx, s, p)
 		} else if now.Sub(o.asked) >= again {
 			o.asked = now
-			r.tell(ctx, p.from, order{opTake, s, o.epoch, o.token})
+			if !o.released {
+				r.tell(ctx, p.from, order{opTake, s, o.epoch, o.token})
+			}
+			for _, h := range o.doubts {
+				r.watch(ctx, h.Ref)
+				r.tell(ctx, h.Ref, order{opTake, s, o.epoch, o.token})
+			}
 		}
 	case closing:
 		if now.Sub(o.asked) >= again {
@@ -303,6 +325,10 @@ func (r *region) advance(ctx *host.Context, s int) {
 func (r *region) take(ctx *host.Context, x order, from host.Ref) {
 	o := &r.own[x.Shard]
 	p := r.table.places[x.Shard]
+	if p.owner == from.UID() && p.from != r.self.UID() && p.epoch == x.Epoch && o.phase == none {
+		r.tell(ctx, from.UID(), order{opBegin, x.Shard, x.Epoch, x.Token}) // it is not here
+		return
+	}
 	if p.owner != from.UID() || p.from != r.self.UID() || p.epoch != x.Epoch && r.on(guardEpoch) {
 		return
 	}
@@ -338,19 +364,26 @@ func (r *region) handed(ctx *host.Context, x order) {
 		return
 	}
 	o.phase, o.names, o.feeders = handed, nil, nil
+	r.st.counts.Out++
 	r.tell(ctx, o.taker, order{opBegin, x.Shard, o.epoch, o.takes})
 	r.note(x.Shard)
 }
 
-// begin is called when the owner has handed a shard over.
+// begin is called when the owner has handed a shard over, or when a region that was suspected says that it does not have it.
 func (r *region) begin(ctx *host.Context, x order, from host.Ref) {
 	o := &r.own[x.Shard]
 	p := r.table.places[x.Shard]
-	if o.phase != waiting || p.from != from.UID() || (o.epoch != x.Epoch || o.token != x.Token) && r.on(guardEpoch) {
+	if o.phase != waiting || (o.epoch != x.Epoch || o.token != x.Token) && r.on(guardEpoch) {
 		return
 	}
-	r.serve(ctx, x.Shard, p)
-	r.st.dirty.Store(true)
+	o.trust(from.UID())
+	if p.from == from.UID() {
+		o.released = true
+	}
+	if o.released && r.settled(ctx, x.Shard) {
+		r.serve(ctx, x.Shard, p)
+		r.st.dirty.Store(true)
+	}
 }
 
 // sealed is called when a feeder sends no more.

@@ -18,6 +18,7 @@ type view struct {
 	held    func(int) bool     // shards that are not to be moved now
 	begun   map[int]uint64     // shards that it has begun, and their epochs
 	giveUp  map[int]uint64     // shards that it cannot hand over
+	stolen  map[int]bool       // shards that are here, and that the table gives to others
 	pins    map[int]uint16     // where shards should be
 	guarded bool               // what moves is not moved again
 	returns bool               // a shard whose new owner is gone goes back to the old one
@@ -54,6 +55,11 @@ func (t *table) next(v *view) *table {
 		if p := &n.places[s]; p.owner == v.self.Ref && p.from != 0 && p.epoch == epoch {
 			p.from = 0
 		}
+	}
+	for s := range v.stolen {
+		p := &n.places[s]
+		p.owner, p.from = v.self.Ref, 0
+		p.epoch++
 	}
 	for s, epoch := range v.giveUp {
 		if p := &n.places[s]; p.from == v.self.Ref && p.epoch == epoch {

@@ -34,11 +34,16 @@ type store struct {
 	over  uint64 // ...and the last one that has been answered
 
 	key     uint64 // see doors
+	tokens  uint64 // that were made
+	counts  moves
 	dirty   atomic.Bool
 	leaving bool             // this and peers are for the region's turns alone
 	peers   map[abi.Ref]bool // regions that hold tokens of this one, or this one of them
 	stops   []func()
 }
+
+// moves are what has become of shards here.
+type moves struct{ In, Out, GivenUp, Stolen uint64 }
 
 // region is the behaviour. Each incarnation begins anew, but for what the store has.
 type region struct {
@@ -135,6 +140,14 @@ func regionKey(sys *host.System, self host.Ref) uint64 {
 	return binary.LittleEndian.Uint64(v[:]) | 1
 }
 
+// token is a new one. Other nodes see those that they get, and must not find others from them: so it is derived and not drawn.
+func (r *region) token(ctx *host.Context) uint64 {
+	r.st.tokens++
+	from := ctx.System().Secret()
+	v := from.Derive(secret.ForTokens, r.self.UID(), r.st.tokens)
+	return binary.LittleEndian.Uint64(v[:]) | 1
+}
+
 func (r *region) hosts() bool { return r.role == "" || r.node.Self().HasRole(r.role) }
 
 // Handle implements host.Behaviour.
@@ -155,7 +168,10 @@ func (r *region) Handle(ctx *host.Context, _ int) *abi.Failure {
 			var why string
 			if _ = m.Decode(&why); why == "stopped" || strings.HasPrefix(why, "failed") { // and not: its node
 				r.ended[m.Sender.UID()] = true
+				r.believe(m.Sender.UID())
 				r.st.dirty.Store(true)
+			} else if why == "unknown" { // it has ended before it was watched
+				r.believe(m.Sender.UID())
 			}
 			r.peerGone(ctx, m.Sender.UID())
 		default:
@@ -337,7 +353,6 @@ func (r *region) apply(ctx *host.Context, t *table) {
 		r.wrong = ErrShards
 		return
 	}
-	maps.DeleteFunc(r.ended, func(uid abi.Ref, _ bool) bool { return t.index(uid) < 0 })
 	if r.hosts() {
 		for _, h := range t.hosts {
 			if h.Ref != r.self.UID() && !r.node.Gone(h.Ref.Node(), h.Born) {
@@ -355,14 +370,19 @@ func (r *region) apply(ctx *host.Context, t *table) {
 				continue
 			}
 			if b := before.places[s]; b.from != 0 && p.owner == b.from && p.from == 0 {
+				if p.owner == r.self.UID() {
+					r.st.counts.GivenUp++
+				}
 				r.until[s], r.tries[s] = ctx.Now().Add(pause<<min(r.tries[s], 5)), r.tries[s]+1
 			}
 		}
 		if r.pins[s] == p.pin {
 			delete(r.pins, s)
 		}
+		r.suspect(before, s)
 		r.place(ctx, s, p)
 	}
+	maps.DeleteFunc(r.ended, func(uid abi.Ref, _ bool) bool { return t.index(uid) < 0 })
 }
 
 // write puts the next table into the directory, if it is another one.
@@ -417,7 +437,7 @@ func (r *region) write(ctx *host.Context) {
 // view is what the region knows now.
 func (r *region) view(now time.Time) *view {
 	v := &view{
-		self: r.me, hosts: r.hosts(), shards: r.shards, moves: r.moves, begun: map[int]uint64{}, giveUp: map[int]uint64{}, pins: r.pins,
+		self: r.me, hosts: r.hosts(), shards: r.shards, moves: r.moves, begun: map[int]uint64{}, giveUp: map[int]uint64{}, stolen: map[int]bool{}, pins: r.pins,
 		gone: func(h hosting) bool { return r.ended[h.Ref] || r.node.Gone(h.Ref.Node(), h.Born) },
 		held: func(s int) bool { return now.Before(r.until[s]) }, guarded: r.on(guardMoving), returns: r.on(guardReturn),
 	}
@@ -441,6 +461,10 @@ func (r *region) view(now time.Time) *view {
 	}
 	for s := range r.open {
 		switch o := &r.own[s]; {
+		case !o.stolen.IsZero():
+			if o.mending(now) {
+				v.stolen[s] = true
+			}
 		case o.phase == serving && r.table != nil && r.table.places[s].from != 0:
 			v.begun[s] = o.epoch
 		case o.phase == closing && o.givingUp:

@@ -181,6 +181,7 @@ const (
 	guardMoving                   // what moves is not moved again
 	guardReturn                   // a shard whose new owner is gone before it had it goes back to the old one
 	guardBuffer                   // what waits at a feeder is bounded
+	guardStolen                   // a table that takes a shard from an owner that acts is not followed
 )
 
 func (c *Config) on(g guard) bool { return c.skip&g == 0 }

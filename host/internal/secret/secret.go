@@ -42,6 +42,7 @@ const (
 	ForNamed                          // the keys of the refs of actors below a guardian, by name
 	ForRetries                        // idempotency keys, and the jitter between attempts
 	ForRegions                        // the key of a region of a cluster, which Go code of its process has
+	ForTokens                         // the tokens of such a region, which other nodes get; n counts them
 )
 
 // Derive is a value for one purpose of one actor; n distinguishes several. It is the one-step
