@@ -46,3 +46,18 @@ const (
 	MaxSharedTotal = 64 << 20
 	SharedOverhead = 384 // bytes that an entry takes in addition to its key and value
 )
+
+// AppendSharedName appends a name as a part of a key of a Shared, without '.': bytes other than letters, digits, '_' and '-' are written
+// as '~' and two hexadecimal digits. The first part of a key is the name of a bundle: a node may be bound to those of some.
+func AppendSharedName(dst []byte, name string) []byte {
+	const hexDigits = "0123456789abcdef"
+	for i := range len(name) {
+		switch x := name[i]; {
+		case x >= 'a' && x <= 'z', x >= 'A' && x <= 'Z', x >= '0' && x <= '9', x == '_', x == '-':
+			dst = append(dst, x)
+		default:
+			dst = append(dst, '~', hexDigits[x>>4], hexDigits[x&15])
+		}
+	}
+	return dst
+}

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"sync"
@@ -40,6 +41,8 @@ const (
 	MaxSharedKey = 256
 	// casTries is how often an operation without a condition begins anew because others have written.
 	casTries = 32
+	// firstPause and longestPause bound the times between these attempts.
+	firstPause, longestPause = 2 * time.Millisecond, 100 * time.Millisecond
 	// shortestTombstone is how long it is known that an entry was removed, at least. Three leases are enough: a node that is not told for
 	// longer than one begins anew, with a new copy.
 	shortestTombstone = 15 * time.Second
@@ -74,22 +77,10 @@ func (s *shared) tombstone() time.Duration { return max(shortestTombstone, 3*s.a
 // sharedKey is a key of a bundle's namespace as the cluster has it: bytes other than letters, digits, '_' and '-' are written as '~' and two
 // hexadecimal digits.
 func sharedKey(bundle, ns, key string) string {
-	const hexDigits = "0123456789abcdef"
 	b := make([]byte, 0, len(bundle)+len(ns)+2*len(key)+2)
-	for i, text := range [3]string{bundle, ns, key} {
-		if i > 0 {
-			b = append(b, '.')
-		}
-		for j := range len(text) {
-			switch x := text[j]; {
-			case x >= 'a' && x <= 'z', x >= 'A' && x <= 'Z', x >= '0' && x <= '9', x == '_', x == '-':
-				b = append(b, x)
-			default:
-				b = append(b, '~', hexDigits[x>>4], hexDigits[x&15])
-			}
-		}
-	}
-	return string(b)
+	b = append(service.AppendSharedName(b, bundle), '.')
+	b = append(service.AppendSharedName(b, ns), '.')
+	return string(service.AppendSharedName(b, key))
 }
 
 // parseSharedKey reverses sharedKey.
@@ -380,6 +371,7 @@ func (s *shared) changeThen(ctx context.Context, ns string, q Quota, ops []Op, _
 
 // one carries out an operation. What decides is the revision with which the entry is replaced.
 func (s *shared) one(ctx context.Context, ns string, q Quota, op *Op) (Result, uint64, error) {
+	races := 0
 	first := op.Kind == OpPut && op.If != nil && (*op.If == 0 || s.knows(ns, op.Key, *op.If)) // then the condition is all that has to be known
 	for range casTries {
 		var r *record
@@ -412,9 +404,30 @@ func (s *shared) one(ctx context.Context, ns string, q Quota, op *Op) (Result, u
 			}
 			return res, at, nil
 		}
-		first = false // somebody else has written, or an entry was removed before
+		if !first { // somebody else has written in between
+			if err := s.pause(ctx, races); err != nil {
+				return Result{}, 0, err
+			}
+			races++
+		}
+		first = false // or an entry was removed before
 	}
 	return Result{}, 0, service.Errorf(service.Busy, "%q is written by others all the time; nothing was written", op.Key)
+}
+
+// pause waits before an operation begins anew, so that those who write one key do not disturb each other all the time: a random part of
+// a time that doubles.
+func (s *shared) pause(ctx context.Context, races int) error {
+	var b [8]byte
+	s.env.Rand(b[:])
+	d := time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(min(firstPause<<min(races, 16), longestPause)))
+	over := make(chan struct{}, 1)
+	timer := s.env.After(d, func() { over <- struct{}{} })
+	if _, which := executor.Take(s.env.Clock, over, ctx.Done()); which != 0 {
+		timer.Stop()
+		return late(ctx, "nothing was written")
+	}
+	return nil
 }
 
 // knows says whether the copy has an entry of that version that has not ended.

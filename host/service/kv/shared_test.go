@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -124,7 +125,7 @@ func sharingAs(t *testing.T, bundle string, c *common, nodes int) (all []*shared
 	}
 	clock = host.NewVirtualClock(time.Unix(1e9, 0))
 	for range nodes {
-		s, err := openShared(&service.Env{Bundle: bundle, Clock: clock, Log: quiet(), Shared: func(context.Context, string) (service.Shared, error) { return c, nil }})
+		s, err := openShared(&service.Env{Bundle: bundle, Clock: clock, Log: quiet(), Rand: func(b []byte) { _, _ = rand.Read(b) }, Shared: func(context.Context, string) (service.Shared, error) { return c, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,16 @@ func TestSharedBetweenNodes(t *testing.T) {
 			})
 		}
 	}
-	wait.Wait()
+	done := make(chan struct{})
+	go func() { wait.Wait(); close(done) }()
+	for over := false; !over; { // they pause
+		select {
+		case <-done:
+			over = true
+		case <-time.After(time.Millisecond):
+			clock.Advance(5 * time.Millisecond)
+		}
+	}
 	if e, err := a.read(ctx, "n", "count"); err != nil || e.Count != counted.Load() || e.Count == 0 {
 		t.Errorf("%+v, %v, and %d were counted", e, err, counted.Load())
 	}
@@ -308,6 +318,73 @@ func TestSharedOfOthers(t *testing.T) {
 			t.Errorf("%q: %q %q %v", key, ns, k, ok)
 		}
 	}
+}
+
+// Who counts with others pauses before it tries again, for a part of a time that doubles, which the host's dice choose.
+func TestSharedPauses(t *testing.T) {
+	c := &contended{common: &common{last: map[string]sharedChange{}}, left: 10}
+	clock := host.NewVirtualClock(time.Unix(1e9, 0))
+	dice := byte(0xff)
+	s, err := openShared(&service.Env{Bundle: "b", Clock: clock, Log: quiet(), Shared: func(context.Context, string) (service.Shared, error) { return c, nil },
+		Rand: func(b []byte) { // the longest
+			clear(b)
+			b[0], b[1], b[2], b[3] = dice, dice, dice, dice
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.close() }()
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := s.changeThen(t.Context(), "n", Quota{}, []Op{{Kind: OpAdd, Key: "count", Delta: 1}}, Disk, func() {})
+		done <- err
+	}()
+	began := clock.Now()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			if took := clock.Now().Sub(began); took < 10*time.Millisecond || took > time.Second {
+				t.Errorf("ten attempts took %v", took)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			c.set(1000)
+			if _, _, err := s.changeThen(ctx, "n", Quota{}, []Op{{Kind: OpAdd, Key: "count", Delta: 1}}, Disk, func() {}); err == nil {
+				t.Error("who has gone is waited for")
+			}
+			return
+		case <-time.After(time.Millisecond):
+			clock.Advance(time.Millisecond)
+		}
+	}
+}
+
+// contended is written by others before each of the next writes.
+type contended struct {
+	*common
+	few  sync.Mutex
+	left int
+}
+
+func (c *contended) set(n int) {
+	c.few.Lock()
+	defer c.few.Unlock()
+	c.left = n
+}
+
+func (c *contended) Put(key string, value []byte, revision uint64, stay int64, done func(uint64, bool, error)) {
+	c.few.Lock()
+	late := c.left > 0
+	c.left--
+	c.few.Unlock()
+	if late {
+		go done(0, false, nil)
+		return
+	}
+	c.common.Put(key, value, revision, stay, done)
 }
 
 func FuzzSharedKey(f *testing.F) {
