@@ -51,6 +51,7 @@ func clusterCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "nats", Usage: "init: the `URL` of a NATS with JetStream that keeps the directory, instead of nodes; credentials are in DIR/nats.creds"},
 			&cli.StringFlag{Name: "lease", Usage: "init: how long a node may act without having renewed its number; at least, and by default, 4s, with --nats 12s"},
 			&cli.StringFlag{Name: "valid", Value: "1h", Usage: "token: for how long it may be used, at most 720h"},
+			&cli.StringSliceFlag{Name: "for", Usage: "token: the node may write what services share (kv and pubsub with scope: cluster) of the bundle `NAME` only; may be repeated; default: of all"},
 			&cli.BoolFlag{Name: "i-know", Usage: "evict: I know that what must happen once can happen twice, until the node's lease is over"},
 		),
 		Action: func(c *cli.Context) error {
@@ -140,7 +141,7 @@ func clusterToken(c *cli.Context, env *environment, dir string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	text, err := id.Token(c.String("node"), valid)
+	text, err := id.Token(c.String("node"), valid, c.StringSlice("for")...)
 	if err != nil {
 		return usage("%w", err)
 	}

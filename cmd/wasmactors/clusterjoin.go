@@ -73,6 +73,10 @@ func openMembership(c *cli.Context, env *environment, m *bundle.Manifest) (*memb
 		x.news.close()
 		return nil, err
 	}
+	if !x.identity.Shares(m.Name) {
+		x.news.close()
+		return nil, usage("the token of node %s was for other bundles than %s: wasmactors cluster token --for %s makes one", x.identity.Node, m.Name, m.Name)
+	}
 	if x.place, err = natscluster.Open(c.Context, x.identity, natscluster.Options{Listen: m.Cluster.Listen, Events: x.event}); err != nil {
 		x.news.close()
 		return nil, &unreachableError{err}

@@ -53,15 +53,15 @@ func newAuthority(cluster string) (*ecdsa.PrivateKey, *x509.Certificate, error) 
 	return key, c, err
 }
 
-// sign is the certificate of a node.
-func sign(authority *ecdsa.PrivateKey, by *x509.Certificate, node string, key *ecdsa.PublicKey) (*x509.Certificate, error) {
+// sign is the certificate of a node, which is bound to bundles if there are any.
+func sign(authority *ecdsa.PrivateKey, by *x509.Certificate, node string, key *ecdsa.PublicKey, bundles ...string) (*x509.Certificate, error) {
 	number, err := serial()
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	c := &x509.Certificate{
-		SerialNumber: number, Subject: pkix.Name{CommonName: node, Organization: by.Subject.Organization},
+		SerialNumber: number, Subject: pkix.Name{CommonName: node, Organization: by.Subject.Organization, OrganizationalUnit: bundles},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
@@ -72,6 +72,29 @@ func sign(authority *ecdsa.PrivateKey, by *x509.Certificate, node string, key *e
 	}
 	return x509.ParseCertificate(b)
 }
+
+// Bounds of the bundles that a node is bound to.
+const (
+	MaxBundles      = 8
+	maxBundlesBytes = 512
+)
+
+// checkBundles says what is wrong with the names of bundles of a token.
+func checkBundles(names []string) error {
+	bytes := 0
+	for _, name := range names {
+		if bytes += len(name); !abi.ValidName([]byte(name)) {
+			return fmt.Errorf("%q is no name of a bundle", name)
+		}
+	}
+	if len(names) > MaxBundles || bytes > maxBundlesBytes {
+		return fmt.Errorf("%d bundles with %d bytes of names: at most %d with %d", len(names), bytes, MaxBundles, maxBundlesBytes)
+	}
+	return nil
+}
+
+// bundlesOf are the bundles that a certificate is bound to; none: all.
+func bundlesOf(c *x509.Certificate) []string { return c.Subject.OrganizationalUnit }
 
 // nameOf is the node that a certificate is of, if the authority has signed it for this cluster.
 func nameOf(authority *x509.Certificate, c *x509.Certificate) (string, error) {

@@ -391,5 +391,11 @@ func (id *Identity) Keeps() (address string, ok bool) {
 	return k.Address, ok
 }
 
+// Shares reports whether the node may write what services share of a bundle.
+func (id *Identity) Shares(bundle string) bool {
+	all := bundlesOf(id.certificate)
+	return len(all) == 0 || slices.Contains(all, bundle)
+}
+
 // Signs reports whether the folder has the key of the authority, which makes and takes tokens.
 func (id *Identity) Signs() bool { return id.authorityKey != nil }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	parts "github.com/wasmactors/wasmactors/host/service"
 )
 
 // Accounts of the embedded server. Links have one of their own, with a connection of its own between keepers, so that bulk
@@ -115,11 +117,17 @@ func (e *embedded) options(account string) []nats.Option {
 }
 
 // onlyDirectory lets a node of another process use the directory, and what services share. It can neither make, delete nor empty a
-// stream: keepers make those that there are.
-func (d *Description) onlyDirectory() *server.Permissions {
+// stream: keepers make those that there are. With names of bundles it can write what services share of these only.
+func (d *Description) onlyDirectory(bundles []string) *server.Permissions {
 	streams, allow, told := []string{d.stream()}, []string{d.subjectEntries() + ">"}, []string{"_INBOX.>", d.subjectTold() + ">"}
 	for _, service := range sharing {
-		streams, allow, told = append(streams, d.streamShared(service)), append(allow, d.subjectShared(service)+">"), append(told, d.subjectSharedTold(service)+">")
+		streams, told = append(streams, d.streamShared(service)), append(told, d.subjectSharedTold(service)+">")
+		for _, name := range bundles {
+			allow = append(allow, string(parts.AppendSharedName([]byte(d.subjectShared(service)), name))+".>")
+		}
+		if len(bundles) == 0 {
+			allow = append(allow, d.subjectShared(service)+">")
+		}
 	}
 	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
 		for _, stream := range streams {
@@ -144,7 +152,7 @@ func (g gatekeeper) Check(c server.ClientAuthentication) bool {
 	var p *server.Permissions
 	switch tls := c.GetTLSConnectionState(); {
 	case tls != nil && len(tls.PeerCertificates) > 0 && name == accountDirectory: // the certificate was verified
-		p = g.id.onlyDirectory()
+		p = g.id.onlyDirectory(bundlesOf(tls.PeerCertificates[0]))
 	case tls != nil && len(tls.PeerCertificates) > 0 && name == accountLinks:
 	case tls == nil && subtle.ConstantTimeCompare([]byte(c.GetOpts().Password), []byte(g.secret)) == 1:
 	case tls != nil && name == accountEnrol:

@@ -39,6 +39,7 @@ type token struct {
 	Authority []byte   `cbor:"6,keyasint"` // public key
 	Addresses []string `cbor:"7,keyasint,omitempty"`
 	URL       string   `cbor:"8,keyasint,omitempty"`
+	Bundles   []string `cbor:"9,keyasint,omitempty"` // whose shared entries the node may write; none: all
 }
 
 // MaxToken bounds the text of a token, in bytes.
@@ -78,13 +79,22 @@ func (t *token) proof(authority *ecdsa.PrivateKey) ([]byte, error) {
 		return nil, err
 	}
 	h := hmac.New(sha256.New, key)
-	h.Write(mustEncode([]any{t.ID, t.Node, t.Until, t.Cluster}))
+	all := []any{t.ID, t.Node, t.Until, t.Cluster}
+	if len(t.Bundles) > 0 {
+		all = append(all, t.Bundles)
+	}
+	h.Write(mustEncode(all))
 	return h.Sum(nil), nil
 }
 
-// Token makes a token with which one node of the name may join once, for as long as valid, at most 30 days.
-func (id *Identity) Token(node string, valid time.Duration) (string, error) {
+// Token makes a token with which one node of the name may join once, for as long as valid, at most 30 days. With names of bundles the
+// node can write what services share of these only, at most MaxBundles; keepers refuse the rest. A keeper cannot be bound so, nor a node
+// of a cluster on a NATS that exists.
+func (id *Identity) Token(node string, valid time.Duration, bundles ...string) (string, error) {
+	_, keeps := id.keeper(node)
 	switch {
+	case len(bundles) > 0 && (keeps || id.URL != ""):
+		return "", errors.New("natscluster: what a node writes of other bundles is refused by keepers: a keeper, and a node of a cluster on a NATS that exists, cannot be bound to bundles")
 	case id.authorityKey == nil:
 		return "", errNoAuthority
 	case !abi.ValidName([]byte(node)):
@@ -94,7 +104,10 @@ func (id *Identity) Token(node string, valid time.Duration) (string, error) {
 	case node == id.Node:
 		return "", fmt.Errorf("natscluster: the node %q is this one: another node needs another name", node)
 	}
-	t := token{ID: make([]byte, 12), Node: node, Until: time.Now().Add(valid).Unix(), Cluster: id.ID, URL: id.URL}
+	if err := checkBundles(bundles); err != nil {
+		return "", fmt.Errorf("natscluster: %w", err)
+	}
+	t := token{ID: make([]byte, 12), Node: node, Bundles: bundles, Until: time.Now().Add(valid).Unix(), Cluster: id.ID, URL: id.URL}
 	if _, err := rand.Read(t.ID); err != nil {
 		return "", err
 	}
@@ -128,7 +141,7 @@ func parseToken(text string) (*token, error) {
 		return nil, fmt.Errorf("natscluster: the token is damaged: %w", err)
 	}
 	_, badID := hex.DecodeString(t.Cluster)
-	if len(t.ID) != 12 || len(t.Proof) != sha256.Size || badID != nil || len(t.Cluster) != 16 || !abi.ValidName([]byte(t.Node)) || len(t.Addresses) > 5 || (len(t.Addresses) == 0) == (t.URL == "") || t.URL != "" && withoutSecrets(t.URL) == "" {
+	if len(t.ID) != 12 || len(t.Proof) != sha256.Size || badID != nil || len(t.Cluster) != 16 || !abi.ValidName([]byte(t.Node)) || len(t.Addresses) > 5 || (len(t.Addresses) == 0) == (t.URL == "") || checkBundles(t.Bundles) != nil || t.URL != "" && withoutSecrets(t.URL) == "" {
 		return nil, errors.New("natscluster: the token is damaged")
 	}
 	for _, a := range t.Addresses {
@@ -146,6 +159,8 @@ type request struct {
 	Until int64  `cbor:"3,keyasint"`
 	Proof []byte `cbor:"4,keyasint"`
 	CSR   []byte `cbor:"5,keyasint"`
+
+	Bundles []string `cbor:"6,keyasint,omitempty"`
 }
 
 type answer struct {
@@ -212,7 +227,7 @@ func newEnrolment(t *token) (*enrolment, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	plain := mustEncode(request{t.ID, t.Node, t.Until, t.Proof, csr})
+	plain := mustEncode(request{t.ID, t.Node, t.Until, t.Proof, csr, t.Bundles})
 	return &enrolment{t, key, reply}, append(public, ask.Seal(nil, zeroNonce[:], plain, nil)...), nil
 }
 
@@ -287,7 +302,7 @@ func (id *Identity) admit(b []byte, now time.Time) (reply []byte, node, why stri
 	if _, e := rand.Read(nonce[:]); e != nil {
 		return nil, "", e.Error()
 	}
-	if err != nil || strict.Unmarshal(plain, &r) != nil || len(r.ID) != 12 || !abi.ValidName([]byte(r.Node)) {
+	if err != nil || strict.Unmarshal(plain, &r) != nil || len(r.ID) != 12 || !abi.ValidName([]byte(r.Node)) || checkBundles(r.Bundles) != nil {
 		return nil, "", "a request to join is of another cluster, or malformed"
 	}
 	a := answer{}
@@ -303,7 +318,7 @@ func (id *Identity) admit(b []byte, now time.Time) (reply []byte, node, why stri
 // take signs the certificate that a token is good for, once: for one key of the node, which may ask again when the answer was lost.
 // That the token was used, and for which key, is on the disk before.
 func (id *Identity) take(r *request, now time.Time) (*x509.Certificate, error) {
-	t := token{ID: r.ID, Node: r.Node, Until: r.Until, Cluster: id.ID}
+	t := token{ID: r.ID, Node: r.Node, Until: r.Until, Cluster: id.ID, Bundles: r.Bundles}
 	want, err := t.proof(id.authorityKey)
 	if err != nil {
 		return nil, err
@@ -322,7 +337,7 @@ func (id *Identity) take(r *request, now time.Time) (*x509.Certificate, error) {
 	if !ok {
 		return nil, errors.New("the request for a certificate has a key of another kind")
 	}
-	c, err := sign(id.authorityKey, id.authority, r.Node, key)
+	c, err := sign(id.authorityKey, id.authority, r.Node, key, r.Bundles...)
 	if err != nil {
 		return nil, err
 	}
