@@ -30,6 +30,9 @@ type Options struct {
 	// AckWait is the time without any acknowledgement after which a used-up window is considered lost and
 	// starts over; 0 is 30 s.
 	AckWait time.Duration
+	// Group names subscriptions with the same pattern that share the events: each goes to one of them. It has at most 64 bytes; empty:
+	// this one gets all.
+	Group string
 	// Retained asks for the retained values, before any event.
 	Retained bool
 	// Manual leaves acknowledgements to Event.Done, which may be called in a later turn. Otherwise
@@ -103,6 +106,9 @@ func (t *Topics) Subscribe(ctx *actor.Context, pattern string, o Options, handle
 	}
 	t.set.Put(s.feed)
 	args := feed.Args{{Key: "pattern", Value: actor.Text(pattern)}}.Limits(o.Window, o.Queue, string(o.Overflow), o.AckWait)
+	if o.Group != "" {
+		args = append(args, feed.Arg{Key: "group", Value: actor.Text(o.Group)})
+	}
 	if o.Retained {
 		args = append(args, feed.Arg{Key: "retained", Value: actor.Bool(true)})
 	}

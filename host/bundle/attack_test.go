@@ -63,6 +63,7 @@ var attacks = map[string]attack{
 	"services.config.secrets.*.env":                          {"services: {config: {secrets: {k: {env: ATTACKED}}}}\n", service.ReachEnv, "ATTACKED", nil},
 	"services.config.secrets.*.provider":                     {"services: {config: {secrets: {k: {provider: vault}}}}\n", service.ReachSecret, "vault", nil},
 	"services.kv.scope":                                      {"cluster: {}\nservices: {kv: {scope: cluster}}\n", service.ReachCluster, "b", nil},
+	"services.pubsub.scope":                                  {"cluster: {}\nservices: {pubsub: {scope: cluster}}\n", service.ReachCluster, "b", nil},
 	"services.blob.folder":                                   {"services: {blob: {folder: OUT/objects}}\n", service.ReachWrite, "OUT/objects", func(t *testing.T, p *place, _ *Bundle) { p.exists("objects") }},
 	"services.sql.databases.*.file":                          {"services: {sql: {databases: {main: {file: OUT/authorized_keys}}}}\n", service.ReachWrite, "OUT/authorized_keys", func(t *testing.T, p *place, _ *Bundle) { p.exists("authorized_keys") }},
 	"services.sql.databases.*.dsn":                           {"services: {sql: {databases: {main: {driver: spy, dsn: \"u:p@tcp(10.0.0.1:3306)/x\"}}}}\n", service.ReachConnect, "u:***@tcp(10.0.0.1:3306)/x", func(t *testing.T, _ *place, _ *Bundle) { spied(t) }},

@@ -42,6 +42,31 @@ func (b *Bundle) shared() service.Sharing {
 	}
 }
 
+// nodes are those of the cluster, for services; nil: there is none.
+func (b *Bundle) nodes() service.Nodes {
+	if b.node == nil {
+		return nil
+	}
+	return peers{b.node}
+}
+
+// peers implements service.Nodes.
+type peers struct{ node shard.Node }
+
+func (p peers) Self() uint16                   { return p.node.Self().Number }
+func (p peers) Acting() bool                   { return p.node.Acting() }
+func (p peers) Changes(f func()) (stop func()) { return p.node.Changes(f) }
+
+func (p peers) Others() (all []uint16) {
+	self := p.Self()
+	for _, m := range p.node.Members() {
+		if m.Number != self {
+			all = append(all, m.Number)
+		}
+	}
+	return all
+}
+
 // fenced is what is shared, for a node that may be lost: then it neither reads nor writes.
 type fenced struct {
 	service.Shared

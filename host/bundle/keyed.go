@@ -127,8 +127,10 @@ func (c *checker) clustered(root view, actors view, top bool) {
 	for i := 0; i+1 < len(root.n.Content); i += 2 {
 		cluster = cluster || root.n.Content[i].Value == "cluster"
 	}
-	if x := valueAt(valueAt(valueAt(root.n, "services"), "kv"), "scope"); top && !cluster && x != nil && x.Value == string(ScopeCluster) {
-		c.at(x, "services.kv.scope: cluster needs the key cluster, which says what this bundle joins")
+	for _, name := range []string{"kv", "pubsub"} {
+		if x := valueAt(valueAt(valueAt(root.n, "services"), name), "scope"); top && !cluster && x != nil && x.Value == string(ScopeCluster) {
+			c.at(x, "services.%s.scope: cluster needs the key cluster, which says what this bundle joins", name)
+		}
 	}
 	actors.pairs(func(k *yaml.Node, v view) {
 		at, what := v.object("keyed").get("scope"), "keyed.scope: cluster"

@@ -299,7 +299,7 @@ func (b *Bundle) startServices(sys *host.System) error {
 		b.services.folder = state.At(path)
 	}
 	for _, u := range b.Manifest.Services {
-		env := &service.Env{Bundle: b.Manifest.Name, Base: b.Manifest.Dir, Log: b.log, StateDir: func() (string, error) { return b.services.folder.Of(u.Kind.Name()) }, Shared: b.shared()}
+		env := &service.Env{Bundle: b.Manifest.Name, Base: b.Manifest.Dir, Log: b.log, StateDir: func() (string, error) { return b.services.folder.Of(u.Kind.Name()) }, Shared: b.shared(), Nodes: b.nodes()}
 		r, err := u.Kind.StartWith(sys, env, u.Settings)
 		if err != nil {
 			return err

@@ -34,6 +34,8 @@ type Env struct {
 	Bundle string
 	// Shared opens what the nodes of a cluster share; nil: the system is in none.
 	Shared Sharing
+	// Nodes are those of the cluster; nil: the system is in none.
+	Nodes Nodes
 }
 
 // Go runs f in a goroutine of its own: the only way to one for code of services. A simulation, such as a scenario of a

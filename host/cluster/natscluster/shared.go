@@ -17,7 +17,7 @@ import (
 // NATS that exists the first node that needs one makes it.
 
 // sharing are the services that may share something.
-var sharing = []string{"kv"}
+var sharing = []string{"kv", "pubsub"}
 
 // Bounds of a store.
 const (

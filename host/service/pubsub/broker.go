@@ -17,8 +17,7 @@ type Event struct {
 	Value []byte // CBOR; not to be changed, and valid during Offer only
 }
 
-// Receiver is where the broker hands events to: a subscription of an actor here, later
-// another node that has subscribers.
+// Receiver is where the broker hands events to: a subscription of an actor here.
 type Receiver interface {
 	// Offer takes an event, for now or for later, or reports that it is lost for this receiver. It
 	// must not wait. It is called in the order in which events were published.
@@ -32,7 +31,11 @@ type broker struct {
 	mostRetain int64 // bytes
 
 	mu       sync.Mutex
-	index    topic.Index[Receiver]
+	index    topic.Index[*subscription]
+	groups   topic.Index[*group]
+	byGroup  map[groupKey]*group
+	far      farNodes
+	changed  func() // what is subscribed to here is another set of patterns or groups; nil: nobody wants to know
 	of       map[subscriptionKey]*subscription
 	perGrant map[uint64]int
 	values   topic.Tree[retained]
@@ -50,6 +53,7 @@ type subscriptionKey struct {
 type subscription struct {
 	id, grant  uint64
 	pattern    string
+	group      string // "": it gets each event
 	subscriber abi.Ref
 	feed       *feed.Feed
 }
@@ -61,21 +65,46 @@ func (s *subscription) key() subscriptionKey { return subscriptionKey{s.subscrib
 
 // retained is the last value of a topic.
 type retained struct {
-	grant uint64 // that pays for it
+	grant uint64 // that pays for it; 0: none of this node
 	value []byte
+	at    uint64 // the revision in a cluster
 }
 
 // perValue is the cost of a retained value in addition to its topic and its bytes.
 const perValue = 256
 
 func newBroker(most int, mostRetain int64) *broker {
-	return &broker{most: most, mostRetain: mostRetain, of: map[subscriptionKey]*subscription{}, perGrant: map[uint64]int{}, bytesOf: map[uint64]int64{}}
+	return &broker{most: most, mostRetain: mostRetain, of: map[subscriptionKey]*subscription{}, byGroup: map[groupKey]*group{}, perGrant: map[uint64]int{}, bytesOf: map[uint64]int64{}}
 }
 
-// publish hands an event to all whose patterns match.
+// publish hands an event to all whose patterns match: the subscriptions here, one of each group, and the other nodes.
 func (b *broker) publish(e *Event) (taken, missed int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	taken, missed = b.here(e)
+	to := b.far.match(e.Topic)
+	for _, g := range b.groups.Match(e.Topic) {
+		switch took, at := g.pick(e); {
+		case at != nil:
+			to = b.far.add(to, at, g.key)
+		case took:
+			taken++
+		default:
+			missed++
+		}
+	}
+	for _, n := range b.far.sorted(to) {
+		if n.offer(e) {
+			taken++
+		} else {
+			missed++
+		}
+	}
+	return taken, missed
+}
+
+// here hands an event to the subscriptions of this node that are in no group; with the lock.
+func (b *broker) here(e *Event) (taken, missed int) {
 	for _, r := range b.index.Match(e.Topic) {
 		if r.Offer(e) {
 			taken++
@@ -95,6 +124,8 @@ func (b *broker) subscribe(s *subscription, mostOfGrant int) error {
 	case old != nil && old.grant == s.grant: // it takes its place
 	case b.perGrant[s.grant] >= mostOfGrant:
 		return service.Errorf(service.Quota, "there are %d subscriptions, which is the limit; subscriptions of the grant raises it", mostOfGrant)
+	case s.group != "" && b.byGroup[s.groupKey()] == nil && len(b.byGroup) >= mostGroups:
+		return service.Errorf(service.Busy, "there are %d groups, which is the limit", mostGroups)
 	case old == nil && len(b.of) >= b.most:
 		return service.Errorf(service.Busy, "there are %d subscriptions of all actors, which is the limit", b.most)
 	}
@@ -104,15 +135,25 @@ func (b *broker) subscribe(s *subscription, mostOfGrant int) error {
 	}
 	b.of[s.key()] = s
 	b.perGrant[s.grant]++
-	s.id = b.index.Add(s.pattern, s)
+	if s.group != "" {
+		b.enter(s)
+	} else {
+		s.id = b.index.Add(s.pattern, s)
+	}
+	b.tell()
 	return nil
 }
 
 // drop takes a subscription out.
 func (b *broker) drop(s *subscription) {
-	if !b.index.Remove(s.pattern, s.id) {
+	if s.group != "" {
+		if !b.leave(s) {
+			return
+		}
+	} else if !b.index.Remove(s.pattern, s.id) {
 		return
 	}
+	b.tell()
 	delete(b.of, s.key())
 	if b.perGrant[s.grant]--; b.perGrant[s.grant] == 0 {
 		delete(b.perGrant, s.grant)
@@ -157,7 +198,7 @@ func (b *broker) retain(grant uint64, most int64, name string, value []byte) err
 		b.pay(old.grant, -costOf(name, old.value))
 	}
 	b.bytes, b.bytesOf[grant] = all, of
-	b.values.Put(name, retained{grant, append([]byte(nil), value...)})
+	b.values.Put(name, retained{grant: grant, value: append([]byte(nil), value...)})
 	return nil
 }
 

@@ -4,7 +4,9 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/internal/feed"
@@ -15,6 +17,7 @@ import (
 type Settings struct {
 	Subscriptions int          `manifest:"subscriptions" doc:"how many there may be in all; default 10000" min:"1" max:"100000"`
 	Retain        service.Size `manifest:"retain" doc:"bytes of retained values in all, 256 more counted for each; default 64MiB" min:"1024"`
+	Scope         string       `manifest:"scope" doc:"node: topics are those of this node; cluster: those of all nodes of the cluster, and retained values are where its directory is; default node" enum:"node,cluster" reach:"cluster"`
 }
 
 // Grant is what an actor may publish and subscribe to.
@@ -33,6 +36,10 @@ const (
 	DefaultSubscriptions    = 64
 	DefaultQueue            = 64 << 10
 	DefaultRetain           = 1 << 20
+
+	ScopeCluster = "cluster" // of Settings.Scope: topics are those of all nodes of the cluster
+
+	MaxGroup = 64 // bytes of the name of a group
 
 	MaxValue = 48 << 10 // bytes of what is published: it must fit the inbox of a guest
 
@@ -53,7 +60,13 @@ var Service = service.Define(service.Definition[Settings, Grant]{
 		return checkPatterns("subscribe", g.Subscribe)
 	},
 	Open: func(env *service.Env, s *Settings) (service.Provider[Grant], error) {
-		return &provider{env: env, broker: newBroker(or(s.Subscriptions, DefaultAllSubscriptions), int64(or(s.Retain, DefaultAllRetain)))}, nil
+		p := &provider{env: env, broker: newBroker(or(s.Subscriptions, DefaultAllSubscriptions), int64(or(s.Retain, DefaultAllRetain)))}
+		if s.Scope == ScopeCluster && env.Nodes != nil && env.Shared != nil { // else it is alone
+			if err := p.join(); err != nil {
+				return nil, err
+			}
+		}
+		return p, nil
 	},
 })
 
@@ -77,21 +90,59 @@ func or[T int | service.Size](v, otherwise T) T {
 type provider struct {
 	env    *service.Env
 	broker *broker
+	kept   *kept  // the retained values of a cluster; nil: the broker has them
+	relay  *relay // nil: topics are those of this node
 }
 
-// Serve implements [service.Provider]: ServeNow has answered.
-func (p *provider) Serve(context.Context, *service.Request[Grant]) (any, error) {
-	return nil, service.Errorf(service.Internal, "not answered")
+// join makes the topics those of all nodes of the cluster.
+func (p *provider) join() (err error) {
+	if p.kept, err = openKept(p.env, p.broker); err != nil {
+		return err
+	}
+	if p.relay, err = startRelay(p.env, p.broker); err != nil {
+		p.kept.close()
+	}
+	return err
+}
+
+// Accepted implements [service.Sequencer]: what is retained in a cluster is published in its turn, and answered when it is kept.
+func (p *provider) Accepted(r *service.Request[Grant]) {
+	if p.kept != nil && r.Op == "publish" {
+		if name, value, _, err := readPublish(r.Args); err == nil {
+			value = append([]byte(nil), value...)
+			w := p.kept.begin(r, name, value)
+			w.taken, w.missed = p.broker.publish(&Event{Topic: name, Value: value})
+		}
+	}
+}
+
+// Serve implements [service.Provider]: what ServeNow has not answered changes what is retained in a cluster.
+func (p *provider) Serve(ctx context.Context, r *service.Request[Grant]) (any, error) {
+	switch {
+	case p.kept == nil:
+		return nil, service.Errorf(service.Internal, "not answered")
+	case r.Op == "forget":
+		return nil, p.kept.forget(ctx, topicOf(r))
+	}
+	return p.kept.retain(ctx, r)
 }
 
 // Close implements [service.Provider].
-func (p *provider) Close(context.Context) error { return nil }
+func (p *provider) Close(context.Context) error {
+	if p.relay != nil {
+		p.relay.close()
+		p.kept.close()
+	}
+	return nil
+}
 
 // ServeNow implements [service.Inline].
 func (p *provider) ServeNow(r *service.Request[Grant]) (answer any, err error, ok bool) {
 	switch r.Op {
 	case "publish":
-		answer, err = p.publish(r)
+		if answer, err = p.publish(r); errors.Is(err, errLater) {
+			return nil, nil, false
+		}
 	case "subscribe":
 		answer, err = p.subscribe(r)
 	case "unsubscribe":
@@ -99,14 +150,19 @@ func (p *provider) ServeNow(r *service.Request[Grant]) (answer any, err error, o
 	case "retained":
 		answer, err = p.retained(r)
 	case "forget":
-		err = p.forget(r)
+		if err = p.forget(r); errors.Is(err, errLater) {
+			return nil, nil, false
+		}
 	default:
 		err = r.Unknown()
 	}
 	return answer, err, true
 }
 
-// published is the answer to publish.
+// errLater says that a request takes time.
+var errLater = errors.New("pubsub: later")
+
+// published is the answer to publish. A node with subscribers counts as one subscription.
 type published struct {
 	Taken  int `cbor:"taken"`
 	Missed int `cbor:"missed"`
@@ -122,6 +178,12 @@ func (p *provider) publish(r *service.Request[Grant]) (any, error) {
 	}
 	if len(value) > MaxValue {
 		return nil, service.Errorf(service.TooLarge, "the value has %d bytes, at most %d", len(value), MaxValue)
+	}
+	if retain && p.kept != nil {
+		if err := p.kept.check(r.GrantID(), int64(or(r.Grant.Retain, DefaultRetain)), name, value); err != nil {
+			return nil, err
+		}
+		return nil, errLater
 	}
 	if retain {
 		if err := p.broker.retain(r.GrantID(), int64(or(r.Grant.Retain, DefaultRetain)), name, value); err != nil {
@@ -168,6 +230,7 @@ func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 	in := struct {
 		Pattern  string `cbor:"pattern"`
 		Retained bool   `cbor:"retained"`
+		Group    string `cbor:"group"`
 		feed.Options
 	}{Options: feed.Usual()}
 	if err := r.Decode(&in); err != nil {
@@ -179,10 +242,13 @@ func (p *provider) subscribe(r *service.Request[Grant]) (any, error) {
 	if err := in.Check(int(or(r.Grant.Queue, DefaultQueue))); err != nil {
 		return nil, err
 	}
+	if len(in.Group) > MaxGroup || !utf8.ValidString(in.Group) {
+		return nil, service.Errorf(service.BadRequest, "the name of a group has at most %d bytes of UTF-8", MaxGroup)
+	}
 	if r.Sender.IsZero() {
 		return nil, service.Errorf(service.BadRequest, "nobody subscribes")
 	}
-	s := &subscription{grant: r.GrantID(), pattern: in.Pattern, subscriber: r.Sender.UID()}
+	s := &subscription{grant: r.GrantID(), pattern: in.Pattern, group: in.Group, subscriber: r.Sender.UID()}
 	begun, err := r.Hold(feed.StartBytes)
 	if err != nil {
 		return nil, err
@@ -240,6 +306,15 @@ func (p *provider) retained(r *service.Request[Grant]) (any, error) {
 	return p.broker.page(in.Pattern, in.After), nil
 }
 
+// topicOf is the topic of a request to forget that was checked.
+func topicOf(r *service.Request[Grant]) string {
+	var in struct {
+		Topic string `cbor:"topic"`
+	}
+	_ = r.Decode(&in)
+	return in.Topic
+}
+
 func (p *provider) forget(r *service.Request[Grant]) error {
 	var in struct {
 		Topic string `cbor:"topic"`
@@ -250,10 +325,16 @@ func (p *provider) forget(r *service.Request[Grant]) error {
 	if err := mayUse(r.Grant.Publish, "publish", in.Topic); err != nil {
 		return err
 	}
+	if p.kept != nil {
+		return errLater
+	}
 	if !p.broker.forget(in.Topic) {
 		return service.Errorf(service.NotFound, "nothing is retained of %s", in.Topic)
 	}
 	return nil
 }
 
-var _ service.Inline[Grant] = (*provider)(nil)
+var (
+	_ service.Inline[Grant]    = (*provider)(nil)
+	_ service.Sequencer[Grant] = (*provider)(nil)
+)
