@@ -171,7 +171,7 @@ func (r *reached) clusterStatus(s *admin.ClusterStatus) error {
 		text += "which shards are here is not known: " + oneLine(s.Unknown) + "\n"
 	}
 	if s.Silent != "" {
-		text += "the directory does not answer: " + oneLine(s.Silent) + "\n"
+		text += "the directory has not answered for " + short(time.Duration(s.SilentMS)*time.Millisecond) + ": " + oneLine(s.Silent) + "\n" + oneLine(s.Stops) + "\n"
 	}
 	if err := write(r.env.stdout, text); err != nil {
 		return err
@@ -182,6 +182,14 @@ func (r *reached) clusterStatus(s *admin.ClusterStatus) error {
 		}
 	}); err != nil || len(s.Kinds) == 0 {
 		return err
+	}
+	for _, k := range s.Kinds {
+		if k.Stolen > 0 {
+			text := fmt.Sprintf("%d times a member has taken shards of %s from this node, which has kept them: see docs/security.md", k.Stolen, k.Kind)
+			if err := write(r.env.stdout, oneLine(text)+"\n"); err != nil {
+				return err
+			}
+		}
 	}
 	return r.table("KIND\tSHARDS\tHERE\tMOVING\tWAITING\tKEYS\tSTATE", func(w *tabwriter.Writer) {
 		for _, k := range s.Kinds {

@@ -171,6 +171,25 @@ func (a *clusterAdmin) region(kind string) (*host.System, host.Ref, error) {
 	return sys, ref, err
 }
 
+// stops is what the directory is needed for.
+const stops = "until it answers no node joins or is replaced, no shard moves, and what services share takes no writes; a node stops acting when its lease is over"
+
+// Apart implements admin.Nodes: a node that has not renewed its lease for half of it is about to stop.
+func (a *clusterAdmin) Apart() string {
+	x := a.l.membership
+	n := a.member()
+	if n == nil || a.l.seen.Load() == nil {
+		return errApart.Error()
+	}
+	switch s := n.Status(); {
+	case !s.Acting:
+		return "the lease is over: the node must not act until it has joined again"
+	case s.Left < x.identity.Lease/2:
+		return "the lease was not renewed for half of its time: the directory does not answer, its majority may be lost; " + stops
+	}
+	return ""
+}
+
 func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) {
 	x := a.l.membership
 	x.mu.Lock()
@@ -178,7 +197,8 @@ func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) 
 	x.mu.Unlock()
 	s := admin.ClusterStatus{Version: 1, Number: int(self.Number), Name: x.identity.Node, Cluster: x.identity.Name, Members: []admin.ClusterNode{}, Kinds: []admin.ClusterKind{}}
 	if err := x.place.Silent(); err != nil {
-		s.Silent = err.Error()
+		s.Silent, s.SilentMS = err.Error(), x.place.SilentFor().Milliseconds()
+		s.Stops = stops + "; it needs " + x.place.Needs()
 	}
 	if n == nil {
 		s.Unknown = errApart.Error()
@@ -206,6 +226,7 @@ func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) 
 			k.Wrong = err.Error()
 		} else {
 			k.Shards, k.Owned, k.Moving, k.Waiting, k.Keys, k.Wrong = x.Shards, x.Owned, x.Moving, x.Waiting, x.Keys, x.Wrong
+			k.In, k.Out, k.GivenUp, k.Stolen = x.In, x.Out, x.GivenUp, x.Stolen
 		}
 		s.Draining = s.Draining && err == nil && x.Leaving
 		for _, h := range x.Hosts { // the others know it, too

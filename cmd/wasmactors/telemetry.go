@@ -36,6 +36,7 @@ type telemetry struct {
 	env      *environment
 	pipeline *otlp.Pipeline // nil: none
 	actors   []string
+	cluster  func() *metrics.Cluster // nil: the run is in none
 
 	mu   sync.Mutex
 	lost error // why the first batch was lost, until it was reported
@@ -137,6 +138,9 @@ func (t *telemetry) metrics(of *observe.Observer, b *bundle.Bundle, version stri
 			s := t.pipeline.Tracer.Stats()
 			return metrics.Spans{Recorded: s.Recorded, Long: s.Long, Fast: s.Fast, Traces: s.Traces}
 		})
+	}
+	if t.cluster != nil {
+		o = o.WithCluster(t.cluster)
 	}
 	return metrics.New(of, o)
 }

@@ -77,7 +77,9 @@ func TestRoutesAreThoseOfTheFile(t *testing.T) {
 }
 
 // fakeNodes is a cluster of two nodes.
-type fakeNodes struct{}
+type fakeNodes struct{ apart string }
+
+func (f fakeNodes) Apart() string { return f.apart }
 
 func (fakeNodes) Status(context.Context) (ClusterStatus, error) {
 	return ClusterStatus{Version: 1, Number: 1, Name: "a", Acting: true, Members: []ClusterNode{{Number: 1, Name: "a", Roles: []string{"back"}}}, Kinds: []ClusterKind{{Kind: "carts", Shards: 8}}}, nil

@@ -8,6 +8,9 @@ import (
 
 // Nodes is a system's place in a cluster, for its operator. Its methods may be called by any goroutine, and end with their contexts.
 type Nodes interface {
+	// Apart is why the node should get no requests from outside: it must not act, or is about to stop; "": it may have some. It must not
+	// block, and everybody may know the text.
+	Apart() string
 	// Status is how the node does.
 	Status(ctx context.Context) (ClusterStatus, error)
 	// Where says on which node a key of a kind is; a singleton has any key.
@@ -30,9 +33,11 @@ type ClusterStatus struct {
 	Number   int           `json:"number"`
 	Name     string        `json:"name"`
 	Cluster  string        `json:"cluster"`
-	Acting   bool          `json:"acting"`           // its lease is not over
-	LeaseMS  int64         `json:"lease_ms"`         // what is left of it
-	Silent   string        `json:"silent,omitempty"` // why the directory does not answer; empty: it does
+	Acting   bool          `json:"acting"`              // its lease is not over
+	LeaseMS  int64         `json:"lease_ms"`            // what is left of it
+	Silent   string        `json:"silent,omitempty"`    // why the directory does not answer; empty: it does
+	SilentMS int64         `json:"silent_ms,omitempty"` // since when
+	Stops    string        `json:"stops,omitempty"`     // what does not work until it answers, and what it needs; empty: all works
 	Members  []ClusterNode `json:"members"`
 	Kinds    []ClusterKind `json:"kinds"`
 	Draining bool          `json:"draining"`          // all kinds have been told to leave this node, and all nodes know it
@@ -57,6 +62,11 @@ type ClusterKind struct {
 	Waiting int    `json:"waiting"` // messages that wait here for shards
 	Keys    int    `json:"keys"`    // that have an actor here
 	Wrong   string `json:"wrong,omitempty"`
+
+	In      uint64 `json:"in"`       // shards that this node has begun
+	Out     uint64 `json:"out"`      // that it has handed over
+	GivenUp uint64 `json:"given_up"` // that it could not hand over, since their keys did not rest
+	Stolen  uint64 `json:"stolen"`   // that a table has given to others without this node, which kept them
 }
 
 // KeyPlace says where a key is.

@@ -253,8 +253,9 @@ func (s *Server) scrape(c *call) error {
 
 // Health says how a system is.
 type Health struct {
-	Status string    `json:"status"`         // "ok", "starting", "down" (a service or the store is) or "ended"
-	Down   []Absence `json:"down,omitempty"` // the services that are down, and the store
+	Status  string    `json:"status"`            // "ok", "starting", "down" (a service or the store is), "apart" (from its cluster) or "ended"
+	Down    []Absence `json:"down,omitempty"`    // the services that are down, and the store
+	Cluster string    `json:"cluster,omitempty"` // why it is apart
 }
 
 // Absence is what everybody may know of a service that is down.
@@ -272,7 +273,17 @@ func (s *Server) healthy(c *call) error {
 	}
 }
 
-func (s *Server) ready(c *call) error { return c.health(s.readiness.of(s.at().model)) }
+func (s *Server) ready(c *call) error {
+	h := s.readiness.of(s.at().model)
+	if s.cfg.nodes != nil && h.Status != "ended" {
+		if n := s.cfg.nodes(); n != nil {
+			if why := n.Apart(); why != "" {
+				h.Status, h.Cluster = "apart", why
+			}
+		}
+	}
+	return c.health(h)
+}
 
 // readiness remembers for a while how a system is: anybody may ask, and the answer takes a walk
 // over all actors.

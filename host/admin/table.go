@@ -106,7 +106,7 @@ func table() []*route {
 		{method: http.MethodGet, path: "/v1/openapi.json", needs: reader, about: "This description.", media: []string{mediaJSON}, serve: (*Server).openAPI},
 		{method: http.MethodGet, path: "/metrics", needs: reader, about: "Figures for Prometheus, if they are on.", media: []string{"text/plain"}, serve: (*Server).scrape},
 		{method: http.MethodGet, path: "/healthz", about: "200 while the system runs.", answer: Health{}, serve: (*Server).healthy},
-		{method: http.MethodGet, path: "/readyz", about: "200 when every top-level actor has begun and every service serves, until the system ends.", answer: Health{}, serve: (*Server).ready},
+		{method: http.MethodGet, path: "/readyz", about: "200 when every top-level actor has begun and every service serves, until the system ends; in a cluster while the node may act for half of its lease.", answer: Health{}, serve: (*Server).ready},
 	}...)
 }
 

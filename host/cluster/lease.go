@@ -185,11 +185,16 @@ func (n *Node) renewLease() {
 		n.cfg.Directory.Put(memberKey(next.Number), value, revision, func(at uint64, err error) {
 			n.mu.Lock()
 			defer n.unlock()
-			if err != nil || n.state != acting || at <= revision {
+			if n.state != acting {
+				return
+			}
+			if err != nil || at <= revision {
+				n.counts.Unrenewed++
 				return // not known: the entry that is seen decides about the next one
 			}
 			n.self.Beat, n.self.revision = max(next.Beat, n.self.Beat), max(at, n.self.revision)
 			n.deadline = max(n.deadline, began+n.cfg.Lease)
+			n.counts.Renewed++
 		})
 	})
 }
@@ -326,6 +331,7 @@ func (n *Node) goneAway(number uint16) {
 	n.event(Event{Kind: EventGone, Node: number})
 	n.introduce(Member{Number: number, Gone: true})
 	if p := n.pairs[number]; p != nil {
+		n.counts.Lost += frames(p.out)
 		out := p.lost()
 		delete(n.pairs, number)
 		p.deliver(out)

@@ -124,7 +124,9 @@ type Node struct {
 	later    []func() // calls to the outside, without the lock
 	running  bool
 
-	flood flood
+	flood   flood
+	counts  Counts
+	counted [EventLeft + 1]uint64
 
 	listening map[int]func() // to changes of the members, by when they came
 	listeners int            // that have ever come
@@ -286,6 +288,7 @@ func (c carrier) Carry(to abi.Ref, frame []byte) error {
 		p.renew("too much waits for it")
 	}
 	if !p.leaving(to, m, g) || !p.queue(to, frame, credit) {
+		p.link.Refused++
 		return errCredit
 	}
 	return nil
@@ -303,12 +306,16 @@ func (*creditError) ManifestKey() string { return "cluster.credit" }
 // renew gives up what waits for the other node, and begins anew: to both, the other was lost for a moment.
 func (p *pair) renew(why string) {
 	p.node.broken(p.peer.Number, uint64(len(p.out)), why)
+	p.node.counts.Lost += frames(p.out)
 	p.session++
 	p.out, p.bytes, p.base, p.sent, p.under = nil, 0, 1, 0, 0
 	p.deliver(p.lost())
 }
 
 func (n *Node) event(e Event) {
+	if int(e.Kind) < len(n.counted) {
+		n.counted[e.Kind] += max(1, e.Count)
+	}
 	if n.cfg.Events != nil {
 		n.later = append(n.later, func() { n.cfg.Events(e) })
 	}

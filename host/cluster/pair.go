@@ -30,6 +30,7 @@ type pair struct {
 	peer Member
 	tables
 	asks int // open ones that it is to answer
+	link Link
 
 	session   uint64
 	out       []unit // not confirmed
@@ -68,6 +69,8 @@ func (p *pair) queue(to abi.Ref, frame []byte, credit int) bool {
 	if p.bytes+len(frame) > credit && p.bytes > 0 || len(p.out) > mostUnits {
 		return false
 	}
+	p.link.Sent++
+	p.link.SentBytes += uint64(len(frame))
 	size := min(maxParts, p.node.links.MaxPacket()-headBytes-2*unitBytes)
 	for more := true; more; {
 		part := frame[:min(size, len(frame))]
@@ -152,6 +155,7 @@ func (p *pair) head(flags byte) []byte {
 func (p *pair) resend(base uint64) {
 	p.resending = false
 	if p.base == base {
+		p.link.Again += uint64(p.sent)
 		p.sent, p.under = 0, 0
 	}
 	if len(p.out) > 0 {
@@ -252,6 +256,8 @@ func (p *pair) take(u *unit) {
 		}
 		frame, p.partial = p.partial, nil
 	}
+	p.link.Received++
+	p.link.ReceivedBytes += uint64(len(frame))
 	out, why := p.arrived(u.to, frame)
 	if why != "" {
 		p.node.refuse(p.peer.Number, string(why))
@@ -260,6 +266,16 @@ func (p *pair) take(u *unit) {
 		out[i].frame = append([]byte(nil), out[i].frame...)
 	}
 	p.deliver(out)
+}
+
+// frames is how many frames end in units.
+func frames(all []unit) (n uint64) {
+	for i := range all {
+		if !all[i].more {
+			n++
+		}
+	}
+	return n
 }
 
 // deliver has the engine get frames after those before.

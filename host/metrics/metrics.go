@@ -47,6 +47,7 @@ type Options struct {
 	gateway  func() *gateway.Gateway
 	spans    func() Spans
 	figures  []figures
+	cluster  func() *Cluster
 }
 
 // figures are what something counts for itself.
@@ -198,6 +199,11 @@ func (m *Metrics) Families() []exposition.Family {
 	if m.o.gateway != nil {
 		if g := m.o.gateway(); g != nil {
 			requests(c, g.Figures())
+		}
+	}
+	if m.o.cluster != nil {
+		if x := m.o.cluster(); x != nil {
+			c.cluster(x)
 		}
 	}
 	c.add(scrapeSeconds, time.Since(begin).Seconds())

@@ -27,6 +27,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/internal/histogram"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.uber.org/goleak"
 )
@@ -144,6 +145,16 @@ func everything(t testing.TB) *world {
 	w := newWorld(t, metrics.Options{}.WithVersion("1.2").WithServices(func() []*service.Running { return running }).WithGateway(func() *gateway.Gateway { return gate }).WithActors("/user/a", "/user/nobody").WithGuests(counted.Families).
 		WithFigures("flow", func() []service.Figure {
 			return []service.Figure{{Name: "streams_open", Value: 4}, {Name: "streams_started_total", Value: 9}}
+		}).
+		WithCluster(func() *metrics.Cluster {
+			h := &histogram.Histogram{}
+			h.Observe(3 * time.Millisecond)
+			x := &metrics.Cluster{Acting: true, Left: 2.5, Members: 3, Renewed: 7, Unrenewed: 1, Lost: 4, Changes: h.Counts(), Events: map[string]uint64{"joined": 3, "gone": 1},
+				Kinds: []metrics.ClusterKind{{Kind: "carts", Owned: 5, Moving: 2, Waiting: 9, Keys: 11, In: 6, Out: 1, GivenUp: 1, Stolen: 1}}}
+			for i := range metrics.MaxLinks + 3 {
+				x.Links = append(x.Links, metrics.ClusterLink{Node: "n" + strconv.Itoa(1000+i), Sent: 10, Received: 20, SentBytes: 30, ReceivedBytes: 40, Again: 1, Refused: 2, Queue: 3})
+			}
+			return x
 		}).
 		WithSpans(func() metrics.Spans { return metrics.Spans{Recorded: 5, Long: 2, Fast: 1, Traces: 3} }))
 	ref, err := w.SpawnService(guests.Name, counted.Props())
@@ -423,4 +434,24 @@ func BenchmarkScrape(b *testing.B) {
 		w.scrape(b)
 	}
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/scrape")
+}
+
+// The figures of a node of a cluster, with as many links as there are series for.
+func TestTheFiguresOfANode(t *testing.T) {
+	text := everything(t).scrape(t)
+	for series, want := range map[string]string{
+		`wasmactors_cluster_acting`: "1", `wasmactors_cluster_lease_left_seconds`: "2.5", `wasmactors_cluster_members`: "3", `wasmactors_cluster_directory_up`: "0",
+		`wasmactors_cluster_renewals_total{result="confirmed"}`: "7", `wasmactors_cluster_renewals_total{result="failed"}`: "1", `wasmactors_cluster_directory_seconds_count`: "1",
+		`wasmactors_cluster_events_total{event="gone"}`: "1", `wasmactors_cluster_messages_lost_total`: "4",
+		`wasmactors_cluster_link_messages_total{node="n1000",direction="sent"}`: "10", `wasmactors_cluster_link_messages_total{node="(other)",direction="received"}`: "60",
+		`wasmactors_cluster_link_queue_bytes{node="(other)"}`: "9", `wasmactors_cluster_shards_owned{kind="carts"}`: "5", `wasmactors_cluster_moves_total{kind="carts",result="in"}`: "6",
+		`wasmactors_cluster_shards_stolen_total{kind="carts"}`: "1",
+	} {
+		if got := value(text, series); got != want {
+			t.Errorf("%s is %q, not %s", series, got, want)
+		}
+	}
+	if n := strings.Count(text, "wasmactors_cluster_link_queue_bytes{"); n != metrics.MaxLinks+1 {
+		t.Errorf("%d links are shown", n)
+	}
 }

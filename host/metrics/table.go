@@ -73,6 +73,25 @@ const (
 	storeCheckpoints
 	storeCheckpointBytes
 	storePause
+	clusterActing
+	clusterLease
+	clusterMembers
+	clusterRenewals
+	clusterUp
+	clusterSeconds
+	clusterEvents
+	clusterLost
+	linkMessages
+	linkBytes
+	linkAgain
+	linkRefused
+	linkQueue
+	shardsOwned
+	shardsMoving
+	shardsWaiting
+	shardsKeys
+	shardsMoves
+	shardsStolen
 	scrapeSeconds
 	goRoutines
 	processCPU
@@ -92,6 +111,8 @@ const (
 	served  = "services"
 	outside = "gateway"
 	kept    = "store"
+
+	clustered = "cluster"
 )
 
 var infos = [numInfos]Info{
@@ -152,6 +173,25 @@ var infos = [numInfos]Info{
 	storeCheckpoints:     {"wasmactors_store_checkpoints_total", exposition.Counter, []string{"result"}, "Checkpoints: made, or failed because the actors did not rest in time or for lack of room.", kept},
 	storeCheckpointBytes: {"wasmactors_store_checkpoint_bytes", exposition.Gauge, nil, "Bytes of the last checkpoint.", kept},
 	storePause:           {"wasmactors_store_checkpoint_pause_seconds", exposition.Gauge, nil, "How long durable actors rested for the last checkpoint.", kept},
+	clusterActing:        {"wasmactors_cluster_acting", exposition.Gauge, nil, "1 while the node may act: its lease is not over.", clustered},
+	clusterLease:         {"wasmactors_cluster_lease_left_seconds", exposition.Gauge, nil, "How long the node may still act if it cannot renew its lease; 0: it must not act.", clustered},
+	clusterMembers:       {"wasmactors_cluster_members", exposition.Gauge, nil, "Nodes that are there, as this one sees it, with itself.", clustered},
+	clusterRenewals:      {"wasmactors_cluster_renewals_total", exposition.Counter, []string{"result"}, "Renewals of the lease: confirmed, or failed because the directory did not answer.", clustered},
+	clusterUp:            {"wasmactors_cluster_directory_up", exposition.Gauge, nil, "1 if the directory has confirmed the last change, 0 if it has not: a majority of those that keep it may be lost.", clustered},
+	clusterSeconds:       {"wasmactors_cluster_directory_seconds", exposition.Histogram, nil, "How long changes of the directory took until they were confirmed or refused.", clustered},
+	clusterEvents:        {"wasmactors_cluster_events_total", exposition.Counter, []string{"event"}, "What has happened between nodes: joined, gone, evicted, refused packets, gaps, pairs that began anew.", clustered},
+	clusterLost:          {"wasmactors_cluster_messages_lost_total", exposition.Counter, nil, "Messages and signals for nodes that were lost, or whose pair began anew, before they were confirmed.", clustered},
+	linkMessages:         {"wasmactors_cluster_link_messages_total", exposition.Counter, []string{"node", "direction"}, "Messages and signals to a node (sent) and from it (received).", clustered},
+	linkBytes:            {"wasmactors_cluster_link_bytes_total", exposition.Counter, []string{"node", "direction"}, "Bytes of these messages.", clustered},
+	linkAgain:            {"wasmactors_cluster_link_resent_total", exposition.Counter, []string{"node"}, "Messages, or parts of large ones, that were sent again to a node.", clustered},
+	linkRefused:          {"wasmactors_cluster_link_refused_total", exposition.Counter, []string{"node"}, "Messages to a node that were refused because too much waits for it.", clustered},
+	linkQueue:            {"wasmactors_cluster_link_queue_bytes", exposition.Gauge, []string{"node"}, "Bytes that wait for a node, or are under way to it and not confirmed.", clustered},
+	shardsOwned:          {"wasmactors_cluster_shards_owned", exposition.Gauge, []string{"kind"}, "Shards that are on this node.", clustered},
+	shardsMoving:         {"wasmactors_cluster_shards_moving", exposition.Gauge, []string{"kind"}, "Shards that are about to move, on all nodes.", clustered},
+	shardsWaiting:        {"wasmactors_cluster_shard_messages_waiting", exposition.Gauge, []string{"kind"}, "Messages that wait here for shards that move.", clustered},
+	shardsKeys:           {"wasmactors_cluster_keys", exposition.Gauge, []string{"kind"}, "Keys that have an actor on this node.", clustered},
+	shardsMoves:          {"wasmactors_cluster_moves_total", exposition.Counter, []string{"kind", "result"}, "Shards that this node has begun (in), has handed over (out), or could not hand over (given up).", clustered},
+	shardsStolen:         {"wasmactors_cluster_shards_stolen_total", exposition.Counter, []string{"kind"}, "Shards of this node that a table has given to others without it; they were kept, and the table was written again.", clustered},
 	scrapeSeconds:        {"wasmactors_scrape_duration_seconds", exposition.Gauge, nil, "How long it took to collect these figures.", ""},
 	goRoutines:           {"go_goroutines", exposition.Gauge, nil, "Goroutines of the process.", process},
 	processCPU:           {"process_cpu_seconds_total", exposition.Counter, nil, "Processor time of the process, in seconds.", process},

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/internal/histogram"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -59,9 +61,11 @@ type Cluster struct {
 	event   func(cluster.Event)
 
 	unreached unreached
+	took      histogram.Histogram // changes of the directory
 
 	mu     sync.Mutex
 	silent error // why the directory does not answer; nil: it does
+	since  time.Time
 	closed bool
 }
 
@@ -120,7 +124,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 func (c *Cluster) newStore() *store {
 	return &store{
 		nc: c.nodes, what: "the directory", stream: c.id.stream(), prefix: c.id.subjectEntries(), told: c.id.subjectTold(), keys: maxKey, size: maxDirectory,
-		trouble: c.trouble, why: c.why, over: make(chan struct{}),
+		trouble: c.trouble, why: c.why, over: make(chan struct{}), took: &c.took,
 	}
 }
 
@@ -197,7 +201,9 @@ func (c *Cluster) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 func (c *Cluster) trouble(err error) {
 	c.mu.Lock()
 	was := c.silent
-	c.silent = err
+	if c.silent = err; was == nil {
+		c.since = time.Now()
+	}
 	c.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
@@ -213,6 +219,35 @@ func (c *Cluster) Silent() error {
 	defer c.mu.Unlock()
 	return c.silent
 }
+
+// SilentFor is how long the directory has not answered; 0: it does.
+func (c *Cluster) SilentFor() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.silent == nil {
+		return 0
+	}
+	return time.Since(c.since)
+}
+
+// Needs says which nodes the directory needs, as text.
+func (c *Cluster) Needs() string {
+	n := len(c.id.Keepers)
+	switch {
+	case n == 0:
+		return "the NATS at " + c.id.where()
+	case n == 1:
+		return "node " + c.id.Keepers[0].Name
+	}
+	names := make([]string, n)
+	for i, k := range c.id.Keepers {
+		names[i] = k.Name
+	}
+	return fmt.Sprintf("%d of the nodes %s", n/2+1, strings.Join(names, ", "))
+}
+
+// Changes is how long changes of the directory took, from this node.
+func (c *Cluster) Changes() histogram.Counts { return c.took.Counts() }
 
 // makes says whether this node makes streams: a keeper does, and each node if the NATS is not the cluster's own.
 func (c *Cluster) makes() bool { return c.server != nil || c.id.URL != "" }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/histogram"
 )
 
 // A store is a stream that keeps the last value of each key. All changes have one order, which is that of the stream. What
@@ -60,7 +61,8 @@ type store struct {
 
 	// trouble is called with what the last change came to: nil if the store has answered.
 	trouble func(error)
-	why     func(error) error // what is behind the error of a request
+	why     func(error) error    // what is behind the error of a request
+	took    *histogram.Histogram // nil: it is not measured
 
 	under atomic.Int64
 	mu    sync.Mutex
@@ -135,7 +137,11 @@ func (s *store) putFor(key string, value []byte, revision uint64, stay int64, do
 	value = append([]byte(nil), value...)
 	go func() {
 		defer s.wait.Done()
+		began := time.Now()
 		at, err := s.put(key, value, revision, stay)
+		if s.took != nil {
+			s.took.Observe(time.Since(began))
+		}
 		s.under.Add(-1)
 		if errors.Is(err, cluster.ErrConflict) {
 			s.trouble(nil)

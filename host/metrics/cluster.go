@@ -1,0 +1,105 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/internal/histogram"
+)
+
+// Cluster is how a node of a cluster does, as its program knows it. Counters begin anew when a node is lost and joins again.
+type Cluster struct {
+	Acting    bool
+	Left      float64 // seconds of the lease; 0 or less: it is over
+	Up        bool    // the directory has answered the last change
+	Members   int
+	Renewed   uint64
+	Unrenewed uint64 // renewals that were not confirmed
+	Lost      uint64 // messages and signals
+	Changes   histogram.Counts
+	Events    map[string]uint64 // by what they are called; few
+	Links     []ClusterLink
+	Kinds     []ClusterKind
+}
+
+// ClusterLink is what has passed between the node and another one.
+type ClusterLink struct {
+	Node                                     string
+	Sent, Received, SentBytes, ReceivedBytes uint64
+	Again, Refused                           uint64
+	Queue                                    int // bytes
+}
+
+// ClusterKind is a kind whose keys are spread over the nodes.
+type ClusterKind struct {
+	Kind                         string
+	Owned, Moving, Waiting, Keys int
+	In, Out, GivenUp, Stolen     uint64
+}
+
+// Bounds of the series of a cluster.
+const (
+	MaxLinks  = 200 // nodes; further ones are counted together, as OtherType
+	maxKinds  = 200
+	maxEvents = 32
+)
+
+// WithCluster shows how the program does as a node of a cluster. f is called by any goroutine at each collection; it returns nil if the
+// program is in none at the moment.
+func (o Options) WithCluster(f func() *Cluster) Options { o.cluster = f; return o }
+
+// cluster adds the figures of a node.
+func (c *collector) cluster(x *Cluster) {
+	c.add(clusterActing, truth(x.Acting))
+	c.add(clusterLease, max(x.Left, 0))
+	c.add(clusterMembers, float64(x.Members))
+	c.add(clusterRenewals, float64(x.Renewed), "confirmed")
+	c.add(clusterRenewals, float64(x.Unrenewed), "failed")
+	c.add(clusterUp, truth(x.Up))
+	if x.Changes.N() > 0 {
+		c.histogram(clusterSeconds, x.Changes)
+	}
+	names := make([]string, 0, len(x.Events))
+	for name := range x.Events {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), maxEvents)] {
+		c.add(clusterEvents, float64(x.Events[name]), name)
+	}
+	c.add(clusterLost, float64(x.Lost))
+	for _, l := range bounded(x.Links) {
+		c.add(linkMessages, float64(l.Sent), l.Node, "sent")
+		c.add(linkMessages, float64(l.Received), l.Node, "received")
+		c.add(linkBytes, float64(l.SentBytes), l.Node, "sent")
+		c.add(linkBytes, float64(l.ReceivedBytes), l.Node, "received")
+		c.add(linkAgain, float64(l.Again), l.Node)
+		c.add(linkRefused, float64(l.Refused), l.Node)
+		c.add(linkQueue, float64(l.Queue), l.Node)
+	}
+	for _, k := range x.Kinds[:min(len(x.Kinds), maxKinds)] {
+		c.add(shardsOwned, float64(k.Owned), k.Kind)
+		c.add(shardsMoving, float64(k.Moving), k.Kind)
+		c.add(shardsWaiting, float64(k.Waiting), k.Kind)
+		c.add(shardsKeys, float64(k.Keys), k.Kind)
+		c.add(shardsMoves, float64(k.In), k.Kind, "in")
+		c.add(shardsMoves, float64(k.Out), k.Kind, "out")
+		c.add(shardsMoves, float64(k.GivenUp), k.Kind, "given up")
+		c.add(shardsStolen, float64(k.Stolen), k.Kind)
+	}
+}
+
+// bounded are the links by name, those beyond MaxLinks together.
+func bounded(all []ClusterLink) []ClusterLink {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b ClusterLink) int { return cmp.Compare(a.Node, b.Node) })
+	if len(all) <= MaxLinks {
+		return all
+	}
+	rest := ClusterLink{Node: OtherType}
+	for _, l := range all[MaxLinks:] {
+		rest.Sent, rest.Received, rest.SentBytes, rest.ReceivedBytes = rest.Sent+l.Sent, rest.Received+l.Received, rest.SentBytes+l.SentBytes, rest.ReceivedBytes+l.ReceivedBytes
+		rest.Again, rest.Refused, rest.Queue = rest.Again+l.Again, rest.Refused+l.Refused, rest.Queue+l.Queue
+	}
+	return append(all[:MaxLinks], rest)
+}
