@@ -47,7 +47,7 @@ func (g *guest) dropBox() {
 func keepOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) {
 	if g.told {
 		g.keepTurns(scr, x, now, 1, nil, true)
-	} else if g.box.Turn(now, scr.res.Fuel, x.Outbox(1), scr.batch[0]) {
+	} else if g.box.Turn(now, scr.res.Fuel, x.Written(), scr.batch[0]) {
 		g.box.Snapshot(x, g.ahead)
 	}
 }

@@ -66,11 +66,11 @@ func endTape(g *guest, scr *scratch, why string) {
 // tapeOne is tapeTurns for an entry of one turn that has ended well, which nearly all are.
 func tapeOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) {
 	e, lane := scr.batch[0], scr.lane
-	if lane == nil || len(e.Headers) > 0 || e.Origin == 0 || g.told && e.Flags&mark.Due != 0 {
+	if lane == nil || len(e.Headers) > 0 || g.told && e.Flags&mark.Due != 0 {
 		tapeTurns(g, scr, x, now, 1, false, nil, true)
 		return
 	}
-	origin, due := lane.Turn(g.track, now, scr.res.Fuel, x.Outbox(1), e)
+	origin, due := lane.Turn(g.track, now, scr.res.Fuel, x.Written(), e)
 	if origin == 0 || due {
 		tapeGoesOn(g, scr, x, 1, due)
 	} else if scr.ends[0] <= recorder.MostCommands {
@@ -143,13 +143,8 @@ func tapeAnew(g *guest, scr *scratch, x *sandbox.Instance, done int) {
 	scr.lane.Resume(g.track, &l, g.inst.Image)
 }
 
-// applyTaped is apply where messages get an origin.
+// applyTaped is apply where messages get an origin, for entries of several commands.
 func applyTaped(g *guest, scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
-	if len(cmds) == 1 {
-		g.apply(scr, cmds, current)
-		scr.origin++
-		return
-	}
 	for i := range cmds {
 		g.apply(scr, cmds[i:i+1], current)
 		scr.origin++

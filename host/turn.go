@@ -195,7 +195,7 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 				scr.trace.EnterTurn(e.Headers)
 				scr.trace.MarkCommands(cmds)
 			}
-			if scr.origin == 0 {
+			if scr.origin == 0 || done == 1 && len(cmds) == 1 {
 				g.apply(scr, cmds, e)
 			} else {
 				applyTaped(g, scr, cmds, e)

@@ -1,7 +1,6 @@
 package blackbox
 
 import (
-	"bytes"
 	"reflect"
 	"testing"
 
@@ -24,9 +23,15 @@ func TestTurnsAreReadAsTheyWereWritten(t *testing.T) {
 		r := &Recorder{cfg: Config{Bytes: 1 << 30, ActorBytes: 1 << 30}, last: map[cause]int64{}, ended: true}
 		r.room.Store(r.cfg.Bytes)
 		b, _ := r.NewBox(&Life{Type: "x", Limits: &sandbox.Entry{}, Turns: rapid.Uint64Range(0, 1<<40).Draw(t, "turns before")})
-		sizes := rapid.SampledFrom([]int{0, 1, 100, 127, 128, 300, wholeOutbox, wholeOutbox + 1, 20_000})
+		sizes := rapid.SampledFrom([]int{0, 1, 15, 16, 20, 31, 32, 33, 49, 64, 65, 100, 127, 128, 300, wholeOutbox, wholeOutbox + 1, 20_000})
 		numbers := rapid.SampledFrom([]uint64{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 40, 1<<64 - 1})
-		text := func(what string) []byte { return bytes.Repeat([]byte{byte(len(what))}, sizes.Draw(t, what)) }
+		text := func(what string) []byte {
+			b := make([]byte, sizes.Draw(t, what))
+			for i := range b {
+				b[i] = byte(i + len(what))
+			}
+			return b
+		}
 		var want []handed
 		next := b.next
 		for i := range rapid.IntRange(1, 20).Draw(t, "entries") {

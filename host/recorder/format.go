@@ -208,7 +208,13 @@ func mix(a, b uint64) uint64 {
 // failed it is the kind of the failure instead of the fuel. It is made at each turn, mostly of a few dozen bytes.
 func (c Chain) Add(outbox []byte, fuel uint64, done int) Chain {
 	h, b := uint64(c)^(fuel*secret2+uint64(done)), outbox
-	for len(b) > 16 {
+	for len(b) > 32 { // two rounds of 16 bytes each, with one look at the length
+		p := (*[32]byte)(b)
+		h = mix(binary.LittleEndian.Uint64(p[:])^secret1, binary.LittleEndian.Uint64(p[8:])^h)
+		h = mix(binary.LittleEndian.Uint64(p[16:])^secret1, binary.LittleEndian.Uint64(p[24:])^h)
+		b = b[32:]
+	}
+	if len(b) > 16 {
 		h = mix(binary.LittleEndian.Uint64(b)^secret1, binary.LittleEndian.Uint64(b[8:16])^h)
 		b = b[16:]
 	}

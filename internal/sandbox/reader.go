@@ -242,6 +242,9 @@ func (x *Instance) Outbox(turns int) []byte {
 	return r.data[:at]
 }
 
+// Written is Outbox of all turns that NextTurn has read, none of them with an error.
+func (x *Instance) Written() []byte { return x.reader.data[:x.reader.at] }
+
 // Discard says that nobody reads the commands of the last Run any more: what was lent for many of them is given back.
 func (x *Instance) Discard() {
 	if cap(x.staging) > keepStaging {
