@@ -61,7 +61,7 @@ type delivery struct {
 }
 
 func newPair(n *Node, m Member) *pair {
-	return &pair{node: n, peer: m, tables: newTables(), session: 1, base: 1, heard: n.since(), flushed: -linger}
+	return &pair{node: n, peer: m, tables: newTables(), session: 1, base: 1, heard: n.brisk(), flushed: -linger}
 }
 
 // queue takes a frame for the other node; false if there is no room.
@@ -79,7 +79,7 @@ func (p *pair) queue(to abi.Ref, frame []byte, credit int) bool {
 		p.out = append(p.out, unit{to, more, part})
 		p.bytes += len(part) + unitBytes
 	}
-	now := p.node.since()
+	now := p.node.brisk()
 	if p.bytes-p.under >= full || now-p.flushed >= linger {
 		p.flush()
 	} else {
@@ -107,7 +107,7 @@ func (p *pair) flush() {
 		p.resendLater()
 		return
 	}
-	p.flushed = n.since()
+	p.flushed = n.brisk()
 	most := n.links.MaxPacket()
 	for {
 		b := p.head(0)
@@ -169,19 +169,18 @@ func (p *pair) listen() {
 		return
 	}
 	p.listening = true
-	p.heard = p.node.since()
+	p.heard = p.node.brisk()
 	p.node.after(pings, p, p.ping)
 }
 
 func (p *pair) ping() {
 	n := p.node
 	p.listening = false
-	now := n.since()
-	n.sweep(now)
+	n.sweep(n.since())
 	if p.asks == 0 || !n.acting() {
 		return
 	}
-	if now-p.heard > silence {
+	if n.brisk()-p.heard > silence {
 		p.deliver(p.unanswered("host: the node of the actor is lost: it does not answer"))
 		return
 	}
@@ -195,7 +194,7 @@ func (p *pair) ping() {
 // receive takes a packet of the other node's present life.
 func (p *pair) receive(k *packet) {
 	n := p.node
-	p.heard = n.since()
+	p.heard = n.brisk()
 	if k.of == p.session && k.confirms > p.base && k.confirms <= p.base+uint64(len(p.out)) {
 		done := int(k.confirms - p.base)
 		for _, u := range p.out[:done] {
