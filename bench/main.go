@@ -12,6 +12,7 @@
 //	bench gateway [-quick] [-time 60s] [-conns N] [-crash 0.01] [-who REGEXP]   HTTP at full load, and every answer checked
 //	bench streams [-quick] [-turns 200] [-rounds 3]   a stage on an element, and an element beside a message
 //	bench sockets [-quick] [-time 10s] [-conns 64] [-idle 10000] [-rounds 3] [-who REGEXP]   an echo over TCP, and idle connections
+//	bench nodes [-quick] [-time 3s] [-rounds 3]   two nodes in two processes, beside NATS alone between them
 //
 // docs/benchmarks.md explains what is measured.
 package main
@@ -54,7 +55,7 @@ func main() {
 
 func command(args []string) error {
 	if len(args) == 0 {
-		return errors.New("run, table, compare, gateway, streams or sockets; see the top of bench/main.go")
+		return errors.New("run, table, compare, gateway, streams, sockets or nodes; see the top of bench/main.go")
 	}
 	switch rest := args[1:]; args[0] {
 	case "run":
@@ -73,6 +74,10 @@ func command(args []string) error {
 		return streams(rest)
 	case "sockets":
 		return sockets(rest)
+	case "nodes":
+		return nodesBench(rest)
+	case "nodeserve": // of nodes
+		return nodeServe(rest)
 	case "echo": // of sockets
 		return echoServe(rest)
 	case "child": // of run
