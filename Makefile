@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes recordings arm64
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes recordings arm64
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,10 @@ cluster-sim: ## simulate clusters whose nodes, links and directory fail, SEEDS t
 
 shard-sim: ## simulate keys that move between nodes that fail, SEEDS times from seed FIRST (60 ms each)
 	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/shard -seeds $(SEEDS) -first $(FIRST)
+
+FAULTS ?= 100
+cluster-faults: ## kill, stop, part and heal real nodes FAULTS times from seed FIRST (12 s each), and check what the keys have answered
+	@WASMACTORS_THOROUGH=1 $(GO) test -count=1 -timeout $$(($(FAULTS) * 40 + 300))s -run TestFaults -v ./cmd/wasmactors -faults $(FAULTS) -faults-seed $(or $(FIRST),1)
 
 # Nothing waits there.
 PATIENT := /internal/(cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson)$$

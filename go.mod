@@ -3,6 +3,7 @@ module github.com/wasmactors/wasmactors
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/charmbracelet/log v1.0.0
 	github.com/cockroachdb/errors v1.11.3
 	github.com/coder/websocket v1.8.15

@@ -27,7 +27,7 @@ func TestTheMajorityIsLost(t *testing.T) {
 	health := freePorts(t, 1)[0]
 	a.args = []string{"--health", health}
 	f.start(f.nodes...)
-	f.settle(someKeys(6))
+	f.settle(someKeys(24))
 	get := func(path string) (int, string) {
 		r, err := http.Get("http://" + health + path)
 		if err != nil {
@@ -81,7 +81,7 @@ func TestTheMajorityIsLost(t *testing.T) {
 	f.start(f.nodes[1], f.nodes[2])
 	took = until("it is ready again", func() bool { code, _ := get("/readyz"); return code == http.StatusOK })
 	t.Logf("it is ready again %v after they are up", took.Round(10*time.Millisecond))
-	f.settle(someKeys(6))
+	f.settle(someKeys(24))
 	for _, wrong := range f.seen.overlaps() {
 		t.Error(wrong)
 	}

@@ -16,13 +16,10 @@ import (
 	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
-// One of three nodes is cut off: what it can reach, and by what it is reached, are proxies. Its keys begin elsewhere after the lease,
-// and it acts no more by then. When the network is whole again it joins under another number.
-func TestANodeIsCutOff(t *testing.T) {
-	if !thorough.Enabled {
-		t.Skip("three processes for half a minute: make thorough")
-	}
-	f := fieldOf(t, 1, manifestOf(16))
+// partable is a cluster of three nodes of which one, far, can be cut off from the others, in both directions.
+func partable(t *testing.T) (f *field, far *process, cut func(bool)) {
+	t.Helper()
+	f = fieldOf(t, 1, manifestOf(16))
 	f.nodes = nil
 	free := freePorts(t, 6)
 	one, two, real, three, toOne, toTwo := free[0], free[1], free[2], free[3], free[4], free[5]
@@ -31,7 +28,7 @@ func TestANodeIsCutOff(t *testing.T) {
 	for at, to := range map[string]string{three: real, toOne: one, toTwo: two} {
 		proxies = append(proxies, proxyOf(t, at, to), proxyOf(t, after(at), after(to)))
 	}
-	a, far := f.nodes[0], f.nodes[2]
+	far = f.nodes[2]
 	file := filepath.Join(far.folder, "cluster.json")
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -44,22 +41,35 @@ func TestANodeIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	far.file, far.args = "far.yaml", []string{"--allow", "listen=" + real}
+	return f, far, func(on bool) {
+		for _, p := range proxies {
+			p.set(on)
+		}
+	}
+}
+
+// One of three nodes is cut off: what it can reach, and by what it is reached, are proxies. Its keys begin elsewhere after the lease,
+// and it acts no more by then. When the network is whole again it joins under another number.
+func TestANodeIsCutOff(t *testing.T) {
+	if !thorough.Enabled {
+		t.Skip("three processes for half a minute: make thorough")
+	}
+	f, far, cut := partable(t)
+	a := f.nodes[0]
 	f.start(f.nodes...)
 	keys := someKeys(24)
 	first := f.settle(keys)
 	number := f.numberOf(far)
 	ctx, stop := context.WithCancel(context.Background())
 	wait := f.load(ctx, keys, 20*time.Millisecond)
-	for _, p := range proxies {
-		p.set(true)
-	}
-	cut := time.Now()
+	cut(true)
+	began := time.Now()
 	for _, key := range keys {
 		if first[key].node == number {
 			f.until(a, key, func(l life) bool { return l.node != number })
 		}
 	}
-	took := time.Since(cut)
+	took := time.Since(began)
 	t.Logf("the keys of the node that is cut off answer elsewhere after %v", took.Round(10*time.Millisecond))
 	if took > lease+2*time.Second+slack {
 		t.Errorf("that took %v", took)
@@ -68,9 +78,7 @@ func TestANodeIsCutOff(t *testing.T) {
 	for _, key := range keys {
 		late = append(late, far.put(key, "read"))
 	}
-	for _, p := range proxies {
-		p.set(false)
-	}
+	cut(false)
 	for i, c := range late {
 		if o := <-c; o.Kind == "reply" && lifeOf(t, o).node == number {
 			t.Errorf("%s is answered by the node that was cut off", keys[i])
