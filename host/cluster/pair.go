@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -110,7 +111,7 @@ func (p *pair) flush() {
 	p.flushed = n.brisk()
 	most := n.links.MaxPacket()
 	for {
-		b := p.head(0)
+		b := p.head(0, min(p.bytes-p.under, full))
 		units := 0
 		for p.sent < len(p.out) && (p.under < window || p.sent == 0) {
 			u := &p.out[p.sent]
@@ -144,9 +145,9 @@ func (p *pair) resendLater() {
 	}
 }
 
-// head is the beginning of a packet whose first unit is the next one.
-func (p *pair) head(flags byte) []byte {
-	return appendHead(make([]byte, 0, 256), &packet{
+// head is the beginning of a packet whose first unit is the next one, with room for so many bytes of units.
+func (p *pair) head(flags byte, room int) []byte {
+	return appendHead(make([]byte, 0, headBytes+binary.MaxVarintLen64+room), &packet{
 		flags: flags, born: p.node.self.Born, receiver: p.peer.Born, session: p.session, confirms: p.expect, of: p.inSession, first: p.base + uint64(p.sent),
 	})
 }
@@ -185,7 +186,7 @@ func (p *pair) ping() {
 		return
 	}
 	if n.port != nil {
-		n.links.Send(p.peer.Number, p.head(flagAnswer))
+		n.links.Send(p.peer.Number, p.head(flagAnswer, 0))
 	}
 	p.listening = true
 	n.after(pings, p, p.ping)
