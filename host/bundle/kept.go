@@ -91,6 +91,13 @@ func (b *Bundle) loadKept(fingerprint []byte, kept *durable.Module) (*runtime.Im
 	if l := k.images[string(fingerprint)]; l != nil {
 		return l.image, nil
 	}
+	if k.images == nil {
+		k.images = map[string]*loaded{}
+	}
+	if l := b.twinOf(fingerprint); l != nil {
+		k.images[string(fingerprint)] = l
+		return l.image, nil
+	}
 	var mod Module
 	if err := json.Unmarshal(kept.Config, &mod); err != nil {
 		return nil, fmt.Errorf("module %s: %w", kept.Name, err)
@@ -106,9 +113,6 @@ func (b *Bundle) loadKept(fingerprint []byte, kept *durable.Module) (*runtime.Im
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", kept.Name, err)
 	}
-	if k.images == nil {
-		k.images = map[string]*loaded{}
-	}
 	k.images[string(fingerprint)] = &loaded{spec: mod, image: image, hash: hashOf(kept.Code), sum: bytes.Clone(fingerprint)}
 	return image, nil
 }
@@ -121,7 +125,9 @@ func (b *Bundle) retireKept() (names []string) {
 	for _, sum := range slices.Sorted(maps.Keys(k.images)) {
 		l := k.images[sum]
 		b.releaseCode(l)
-		b.codes.retire(l.spec.Name, l)
+		if b.twinOf([]byte(sum)) != l {
+			b.codes.retire(l.spec.Name, l)
+		}
 		names = append(names, l.spec.Name)
 	}
 	k.images = nil

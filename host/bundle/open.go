@@ -107,6 +107,7 @@ type Bundle struct {
 	modules     map[string]*host.Module
 	codes       codes
 	kept        keptCodes
+	twins       []*loaded // see Twin
 	log         *slog.Logger
 	traces      trace.TracerProvider
 	adjustProps func(*Actor, host.Props) host.Props // nil: as the manifest says

@@ -78,7 +78,11 @@ func (s *Store) openModules() error {
 	}
 	if s.opt.Sim != nil {
 		if files := s.opt.Sim.Modules; files != nil {
-			files.Range(func(name, b any) bool { add(name.(string), int64(len(b.([]byte)))); return true })
+			files.Range(func(name, b any) bool {
+				add(name.(string), int64(len(b.([]byte))))
+				m.whole[name.(string)] = true // it has not left the memory
+				return true
+			})
 		}
 		return nil
 	}
@@ -130,7 +134,7 @@ func (s *Store) Keep(fingerprint []byte, module *Module) error {
 	if m.held[name] = true; s.isWhole(name, fingerprint) || s.opt.Sim != nil && s.opt.Sim.Modules == nil {
 		return nil
 	}
-	b, err := s.packModule(fingerprint, module)
+	b, err := s.packed(name, fingerprint, module)
 	if err != nil {
 		return err
 	}
@@ -292,6 +296,21 @@ func (s *Store) sweepModules() (err error) {
 		m.bytes.Add(-n)
 	}
 	return err
+}
+
+// packed is packModule, which in a simulation was perhaps called before.
+func (s *Store) packed(name string, fingerprint []byte, module *Module) (b []byte, err error) {
+	if m := s.opt.Sim; m != nil && m.Packed != nil {
+		if v, ok := m.Packed.Load(name); ok {
+			return v.([]byte), nil
+		}
+		defer func() {
+			if err == nil {
+				m.Packed.Store(name, b)
+			}
+		}()
+	}
+	return s.packModule(fingerprint, module)
 }
 
 func (s *Store) packModule(fingerprint []byte, module *Module) ([]byte, error) {

@@ -15,9 +15,11 @@ type Sim struct {
 	Rand    io.Reader   // for the log's salts
 	Segment int64       // bytes of a file of the log at most; 0: as it is otherwise
 	Modules *sync.Map   // files of modules by name, which outlive each process; nil: none are kept
+	Packed  *sync.Map   // what such files have, by name, so that it is made only once for many stores without a key; nil: for each
 
 	Opened    func(*Store)       // called when the store is open; nil: nobody is told
 	Recovered func(*host.System) // called when durable actors are back, and nothing else has happened; nil: nobody is told
+	Released  func()             // called when what was under way has arrived, and all may go on; nil: nobody is told
 }
 
 func (m *Sim) configure(o *wal.Options) {

@@ -205,6 +205,13 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 
 // Release lets the system go on. It is called once.
 func (x *Starting) Release() {
+	x.release()
+	if m := x.store.opt.Sim; m != nil && m.Released != nil {
+		m.Released()
+	}
+}
+
+func (x *Starting) release() {
 	x.released = true
 	x.built.Release()
 	s := x.store
@@ -221,7 +228,7 @@ func (x *Starting) Release() {
 func (x *Starting) Abandon() {
 	if !x.released {
 		port.Freeze(x.system)
-		x.Release()
+		x.release()
 	}
 }
 

@@ -181,6 +181,9 @@ func (by *simulated) meet(w *world) {
 	})
 	if w.keepsActors() {
 		by.disk = by.run.NewDisk()
+		if slices.Contains(by.plan.On(), simulate.Upgrade) {
+			by.disk.KeepCode(&w.stage.packed)
+		}
 	}
 	for _, i := range s.invariants {
 		if i.auditor != "" {

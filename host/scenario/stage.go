@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
@@ -24,11 +25,12 @@ import (
 // Stage runs scenarios of a bundle, one after the other. It stands between the bundle and its
 // services, so the manifest is loaded with [Stage.Kinds] and opened with [Stage.Open].
 type Stage struct {
-	kinds []service.Kind
-	now   *world // nil: no scenario runs
-	paths map[*bundle.Actor]string
-	ended func(*world) // of tests; called when the steps of a scenario have been carried out
-	twins []twins      // of the bundle's modules; nil: no simulation has needed them
+	kinds  []service.Kind
+	now    *world // nil: no scenario runs
+	paths  map[*bundle.Actor]string
+	ended  func(*world) // of tests; called when the steps of a scenario have been carried out
+	twins  []twins      // of the bundle's modules; nil: no simulation has needed them
+	packed sync.Map     // what stores keep of the modules' code
 }
 
 // routes are the routes of the bundle, for a scenario that makes requests itself: they listen nowhere.

@@ -57,16 +57,33 @@ func (w *world) upgrade(how uint64) error {
 	if image == m.Image() {
 		image = w.bundle.Images[t.module]
 	}
-	r, err := upgrade.Run(w.ctx, w.sys, m, image, upgrade.Options{
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	o := upgrade.Options{
 		Ways: func(path, _ string) []upgrade.Way {
 			if by.run.Spares(simulate.Upgrade, path) {
 				return []upgrade.Way{}
 			}
 			return []upgrade.Way{upgrade.State, upgrade.Events}
 		},
-	})
-	if err != nil {
+	}
+	if by.disk != nil {
+		if err := w.bundle.KeepTwin(ctx, image); err != nil {
+			return fmt.Errorf("an upgrade: %w", err)
+		}
+		o.Batch = 1
+		o.Tell = func(upgrade.Step) {
+			if by.disk.Between() {
+				cancel()
+			}
+		}
+	}
+	r, err := upgrade.Run(ctx, w.sys, m, image, o)
+	switch {
+	case err != nil && (r == nil || w.ctx.Err() != nil):
 		return fmt.Errorf("an upgrade: %w", err)
+	case err != nil:
+		by.run.Note("upgrade: it ends early")
 	}
 	did := map[string]int{}
 	for i := range r.Actors {

@@ -58,19 +58,68 @@ func TestUpgradesInSimulations(t *testing.T) {
 	}
 }
 
+// TestUpgradesOfDurableActors: their code is exchanged, the process dies in between, and they come back with what they had; two stages
+// agree, and so does the plan as data.
+func TestUpgradesOfDurableActors(t *testing.T) {
+	skipCompiling(t)
+	for path, file := range map[string]string{"ledger/durable.yaml": "ledger/books_test.yaml", "accounts": "accounts/kept_test.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			x := stored(t, path, file)
+			all := swept(t, x, "upgrade,death,disk", 60)
+			met, upgraded, early := map[simulate.Class]int{}, 0, 0
+			var both []*simulate.Outcome
+			for _, o := range all {
+				tail := strings.Join(o.Tail, "\n")
+				if o.Failed() {
+					t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, tail)
+				}
+				has := map[simulate.Class]bool{}
+				for _, f := range o.Faults {
+					met[f.Class]++
+					has[f.Class] = true
+				}
+				if has[simulate.Upgrade] && has[simulate.Death] {
+					both = append(both, o)
+				}
+				for _, m := range regexp.MustCompile(`upgrade: (\d+) actors of \w+ have other code`).FindAllStringSubmatch(tail, -1) {
+					n, _ := strconv.Atoi(m[1])
+					upgraded += n
+				}
+				early += strings.Count(tail, "upgrade: it ends early")
+			}
+			t.Logf("%v, %d with both; %d actors have got other code; %d upgrades have ended early", met, len(both), upgraded, early)
+			if met[simulate.Upgrade] < 20 || met[simulate.Death] < 20 || len(both) < 3 || upgraded < 20 {
+				t.Fatal("too little has happened")
+			}
+			for _, o := range both[:3] {
+				if again := x.Play(t.Context(), o.Plan.Fix(o.Faults)); again.Chain != o.Chain {
+					t.Errorf("seed %d: as data it is another run", o.Plan.Seed)
+				}
+				if two := stored(t, path, file).Play(t.Context(), o.Plan); two.Chain != o.Chain {
+					t.Errorf("seed %d: in another stage it is another run", o.Plan.Seed)
+				}
+			}
+		})
+	}
+}
+
 func spareds(path string) []spared { return []spared{{path, []simulate.Class{simulate.Upgrade}}} }
 
 // mistakesOfUpgrades are in the host's own code. A seed is the first one that finds it.
 var mistakesOfUpgrades = []struct {
 	planted.Mistake
-	seed uint64
+	seed  uint64
+	store bool // it is found in a bundle with durable actors whose process dies
 }{
-	{planted.Mistake{Name: "an actor stays held after its code was exchanged", File: "swap.go", Old: "a.holds.drop(holdSwap)", New: "if !planted { a.holds.drop(holdSwap) }"}, 3},
-	{planted.Mistake{Name: "other code lets timers end", File: "exchanged.go", Old: "\tg.inst.FallAsleep(state)\n", New: "\tg.inst.FallAsleep(state)\n\tif planted {\n\t\ta.work.Timers.CancelAll()\n\t}\n"}, 14},
-	{planted.Mistake{Name: "other code has no questions", File: "exchanged.go", Old: "\tg.inst.ForgetSleep()\n", New: "\tg.inst.ForgetSleep()\n\tif planted {\n\t\ta.work.Asks.RemoveAll()\n\t}\n"}, 10},
-	{planted.Mistake{Name: "a message that waits is lost with the old code", File: "exchanged.go", Old: "\tsetCode(g, image)\n", New: "\tsetCode(g, image)\n\tif planted {\n\t\ta.box.Pop()\n\t}\n"}, 10},
-	{planted.Mistake{Name: "other code begins without a state", File: "upgrade/convert.go", Old: "\tstart.State = saved\n", New: "\tif !planted {\n\t\tstart.State = saved\n\t}\n"}, 3},
-	{planted.Mistake{Name: "the same code begins without a state", File: "upgrade/convert.go", Old: "\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n", New: "\tif planted {\n\t\tx, err := sandbox.Get(image)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tdefer x.Put()\n\t\ts, _, err := swap.Load(x, &t.Start, entryOf(t))\n\t\treturn s, err\n\t}\n\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n"}, 12},
+	{planted.Mistake{Name: "an actor stays held after its code was exchanged", File: "swap.go", Old: "a.holds.drop(holdSwap)", New: "if !planted { a.holds.drop(holdSwap) }"}, 3, false},
+	{planted.Mistake{Name: "other code lets timers end", File: "exchanged.go", Old: "\tg.inst.FallAsleep(state)\n", New: "\tg.inst.FallAsleep(state)\n\tif planted {\n\t\ta.work.Timers.CancelAll()\n\t}\n"}, 14, false},
+	{planted.Mistake{Name: "other code has no questions", File: "exchanged.go", Old: "\tg.inst.ForgetSleep()\n", New: "\tg.inst.ForgetSleep()\n\tif planted {\n\t\ta.work.Asks.RemoveAll()\n\t}\n"}, 10, false},
+	{planted.Mistake{Name: "a message that waits is lost with the old code", File: "exchanged.go", Old: "\tsetCode(g, image)\n", New: "\tsetCode(g, image)\n\tif planted {\n\t\ta.box.Pop()\n\t}\n"}, 10, false},
+	{planted.Mistake{Name: "other code begins without a state", File: "upgrade/convert.go", Old: "\tstart.State = saved\n", New: "\tif !planted {\n\t\tstart.State = saved\n\t}\n"}, 3, false},
+	{planted.Mistake{Name: "the same code begins without a state", File: "upgrade/convert.go", Old: "\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n", New: "\tif planted {\n\t\tx, err := sandbox.Get(image)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tdefer x.Put()\n\t\ts, _, err := swap.Load(x, &t.Start, entryOf(t))\n\t\treturn s, err\n\t}\n\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n"}, 12, false},
+	{planted.Mistake{Name: "after a death other code has no state", File: "exchanged.go", Old: "\tstart.State = &abi.State{Version: own.Version, Payload: own.Saved, Own: own.Own}\n", New: "\tif !planted {\n\t\tstart.State = &abi.State{Version: own.Version, Payload: own.Saved, Own: own.Own}\n\t}\n"}, 22, true},
+	{planted.Mistake{Name: "what the SDK has saved is not in the log", File: "durable/exchange.go", Old: "\tx.State = clone(", New: "\tif planted {\n\t\tx.Own = nil\n\t}\n\tx.State = clone("}, 17, true},
+	{planted.Mistake{Name: "after a death an actor has its module's code", File: "exchanged.go", Old: "if image := a.props.module.Image(); bytes.Equal(fingerprintOf(image), fingerprint) {", New: "if image := a.props.module.Image(); planted || bytes.Equal(fingerprintOf(image), fingerprint) {"}, 17, true},
 }
 
 // The mistakes are in the host's code as it is, and the guide has each with its file and seed.
@@ -95,13 +144,17 @@ func TestMistakesOfUpgrades(t *testing.T) {
 	skipCompiling(t)
 	seeds, _ := strconv.ParseUint(os.Getenv("SIMULATE_PLANTED"), 10, 64)
 	if seeds == 0 && !thorough.Enabled && os.Getenv(planted.Variable) == "" {
-		t.Skip("it builds the host six times: make thorough, or make planted")
+		t.Skip("it builds the host once more, and runs each mistake twice: make thorough, or make planted")
 	}
 	if os.Getenv(planted.Variable) != "" { // a process of this test
 		from, _ := strconv.ParseUint(os.Getenv("SIMULATE_FROM"), 10, 64)
-		x := bank(t, 0)
+		number, _ := strconv.Atoi(os.Getenv(planted.Variable))
+		x, on := bank(t, 0), []simulate.Class{simulate.Upgrade, simulate.Late}
+		if mistakesOfUpgrades[number-1].store {
+			x, on = stored(t, "ledger/durable.yaml", "ledger/books_test.yaml"), []simulate.Class{simulate.Upgrade, simulate.Death}
+		}
 		for seed := from; seed < from+max(seeds, 1); seed++ {
-			o := x.Play(t.Context(), simulate.NewPlan(seed, []simulate.Class{simulate.Upgrade, simulate.Late}))
+			o := x.Play(t.Context(), simulate.NewPlan(seed, on))
 			if what := broken(o); what != "" {
 				fmt.Printf("found %d %s %s\n", seed, o.Chain, what)
 				return

@@ -228,13 +228,14 @@ func (w *world) turn() (more bool, err error) {
 		return false, simulate.ErrSteps
 	}
 	switch {
-	case by.disk == nil:
-		if how, yes := by.run.Upgrades(); yes {
-			return true, w.upgrade(how)
-		}
-		return by.run.Step(), nil
-	case by.disk.Turn():
+	case by.disk != nil && by.disk.Turn():
 		return true, w.die()
+	}
+	if how, yes := by.run.Upgrades(); yes {
+		return true, w.upgrade(how)
+	}
+	if by.disk == nil {
+		return by.run.Step(), nil
 	}
 	w.collect(nil)
 	more = by.run.Step()
@@ -271,6 +272,7 @@ func (w *world) die() error {
 	if err := d.Die(w.sys); err != nil {
 		return fmt.Errorf("the end of a process: %w", err)
 	}
+	w.stage.plain(w.bundle) // what the manifest names
 	return w.begin()
 }
 

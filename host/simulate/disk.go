@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/vfs"
@@ -24,6 +25,8 @@ type Disk struct {
 	r       *Run
 	fs      *crashfs.FS
 	index   *vfs.MemFS
+	modules *sync.Map      // code that the store has kept; nil: it keeps none
+	packed  *sync.Map      // see durable.Sim
 	store   *durable.Store // nil: none is open
 	opened  uint64         // processes so far
 	checks  uint64
@@ -43,6 +46,10 @@ func (r *Run) NewDisk() *Disk {
 	r.disk = d
 	return d
 }
+
+// KeepCode has the stores of the disk keep the code that actors run, which matters only if that changes. packed is for several runs,
+// see durable.Sim; it is called before the first process.
+func (d *Disk) KeepCode(packed *sync.Map) { d.modules, d.packed = new(sync.Map), packed }
 
 // errDead is what a disk says to a process that has died.
 var errDead = errors.New("the process has died")
@@ -75,7 +82,7 @@ func (d *Disk) Options(o durable.Options) durable.Options {
 	h := mix(d.r.plan.Seed, "store", d.opened, 7)
 	d.opened++
 	random := rand.NewChaCha8([32]byte{1: byte(d.opened), 2: byte(d.opened >> 8), 3: byte(h), 4: byte(h >> 8), 5: byte(h >> 16), 6: byte(h >> 24)})
-	s := &durable.Sim{Rand: random, Segment: 64 << 10, Opened: func(s *durable.Store) { d.store = s }, Recovered: d.recovered}
+	s := &durable.Sim{Rand: random, Segment: 64 << 10, Modules: d.modules, Packed: d.packed, Opened: func(s *durable.Store) { d.store = s }, Recovered: d.recovered, Released: d.released}
 	for i := range s.Secret {
 		s.Secret[i] = byte(mix(d.r.plan.Seed, "secret", uint64(i), 8))
 	}
@@ -95,6 +102,20 @@ func (d *Disk) Work() bool {
 	did := d.store.Work()
 	d.seen = d.store.End()
 	return did
+}
+
+// Between is called in the middle of a step that records much: the seed says whether the disk goes on, and whether all ends here, as in
+// a process that ends early.
+func (d *Disk) Between() (ends bool) {
+	if d.store == nil || d.dead {
+		return false
+	}
+	d.checks++
+	h := mix(d.r.plan.Seed, "between", d.checks, 9)
+	if h%2 == 0 {
+		d.Work()
+	}
+	return h>>8%8 == 0
 }
 
 // failed reports whether nothing is recorded any more.
@@ -225,9 +246,6 @@ func (d *Disk) Began(err error) (again bool) {
 	r := d.r
 	r.mu.Lock()
 	r.phase = runs
-	if err == nil {
-		r.once.check(r)
-	}
 	r.mu.Unlock()
 	if err == nil {
 		return false
@@ -267,6 +285,14 @@ func (d *Disk) recovered(sys *host.System) {
 			r.Violate("an actor comes back as it was", "%s was not there", now.Path)
 		}
 	}
+}
+
+// released begins with what happens from then on: actors may run before the process has begun, for code is exchanged.
+func (d *Disk) released() {
+	d.r.mu.Lock()
+	defer d.r.mu.Unlock()
+	d.r.phase, d.r.unread = runs, true
+	d.r.once.check(d.r)
 }
 
 // look is what the durable actors of a system are, which are at rest.

@@ -255,6 +255,7 @@ func (r *Run) next(n int, at func(int) host.Ref) (chosen int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.disk != nil && !r.still() {
+		r.once.stepped(r.sys, r.doors) // of the step before: an upgrade lets several actors run
 		defer func() { r.once.by = at(chosen).UID() }()
 	}
 	i := int(r.rnd.Uint64() % uint64(n))
