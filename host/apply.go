@@ -161,7 +161,7 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 			e.Flags |= mark.NoInfluence
 		}
 		if cmd.Flags&cmdDue != 0 {
-			due(e, g.due)
+			mark.Until(e, g.due)
 		}
 	}
 	e.SetPayload(cmd.Payload)

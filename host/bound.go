@@ -21,7 +21,7 @@ var ErrEnded = errs.ErrEnded
 
 // noteTaken is called at the end of a turn whose envelope has a Value.
 func (a *actor) noteTaken(e *mailbox.Envelope) {
-	waits := a.sys.outside.waits
+	waits := a.sys.outside.Has
 	if e.Kind != abi.KindMessage || !message.IsBound(e) || !waits(e.Sender) && a.sys.carrierOf(e.Sender) == nil {
 		return
 	}
@@ -46,9 +46,6 @@ func (a *actor) failTaken(cause *abi.Failure) {
 		a.sys.willNotAnswer(nil, q.Asker, q.Correlation, a.uid, err)
 	}
 }
-
-// waits reports whether a caller outside still waits under this ref.
-func (o *outsiders) waits(uid abi.Ref) bool { return o.with(uid, func(outsider) bool { return false }) }
 
 // reportID names a failure: the same in the crash report and in the errors that it causes. It reveals nothing else. It is 16
 // hexadecimal digits.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -99,12 +98,7 @@ func TestC_3_1_LateWatch(t *testing.T) {
 	defer in.Close()
 	c := l.cellOf(a)
 	l.Stop(a)
-	if !c.post(nil, sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: in.Ref().UID()}}) { // behind the stop, before the queue is closed
-		t.Fatal("closed already")
-	}
-	in.mu.Lock()
-	in.watched[a.UID()] = a
-	in.mu.Unlock()
+	in.Watch(a) // behind the stop, before the queue is closed
 	l.run()
 	if m, ok := in.TryReceive(); !ok || m.Sender != a {
 		t.Errorf("%+v", m)

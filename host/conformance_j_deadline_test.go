@@ -272,17 +272,18 @@ func TestGivenUp(t *testing.T) {
 // A timeout says what was asked, of which actor, for how long, and what that one was doing.
 func TestTimeoutsSayWhatTheTargetDid(t *testing.T) {
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
-	ask := func(to Ref, v any) (*promise, error) {
-		e := must(message.Envelope(v))(t)
-		_, p, err := l.request(to, e, l.patience(context.Background()), nil)
-		return p, err
+	ask := func(to Ref, v any) (*Pending, error) {
+		return l.outside.Request(to, must(message.Envelope(v))(t), l.outside.Patience(context.Background()))
 	}
 	fails := func(to Ref, v any, want ...string) {
 		t.Helper()
 		p := must(ask(to, v))(t)
 		l.run()
 		l.pass(1500 * ms)
-		err := l.askEnded(p, to, v, <-p.c)
+		if m := <-p.Answer(); m.Err() != ErrTimeout {
+			t.Fatal(m.Err())
+		}
+		err := l.outside.TimedOut(p, to, v, nil)
 		var timeout *TimeoutError
 		if !errors.As(err, &timeout) || !errors.Is(err, ErrTimeout) || !timeout.Timeout() || timeout.Target.UID() != to.UID() {
 			t.Fatalf("%T %v", err, err)
@@ -305,7 +306,7 @@ func TestTimeoutsSayWhatTheTargetDid(t *testing.T) {
 	p := must(ask(gone, "q"))(t)
 	l.Stop(gone)
 	l.run()
-	if err := l.timedOut(p, gone, "q", context.Canceled); !strings.Contains(err.Error(), "there is no such actor now: context canceled") || !errors.Is(err, context.Canceled) {
+	if err := l.outside.TimedOut(p, gone, "q", context.Canceled); !strings.Contains(err.Error(), "there is no such actor now: context canceled") || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -58,44 +58,6 @@ type constant struct {
 
 func (p constant) Delay(n int, _ backoff.Rand) time.Duration { p.asked(n); return p.d }
 
-// highest draws as high as can be, lowest as low.
-type highest struct{}
-
-func (highest) Float64() float64 { return 1 - 1e-12 }
-func (highest) IntN(n int) int   { return n - 1 }
-
-type lowest struct{}
-
-func (lowest) Float64() float64 { return 0 }
-func (lowest) IntN(int) int     { return 0 }
-
-// What NewRetry says of itself, and what bounds it.
-func TestDefaultsOfRetries(t *testing.T) {
-	r := NewRetry().withDefaults()
-	if r.attempts != 5 || DefaultAttempts != 5 {
-		t.Errorf("%d attempts", r.attempts)
-	}
-	for n, most := range []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms, 1000 * ms, 1000 * ms} {
-		high, low := r.policy.Delay(n, highest{}), r.policy.Delay(n, lowest{})
-		if high > most || high < most-ms || low > ms {
-			t.Errorf("wait %d: from %v to %v, want 0 to %v", n, low, high, most)
-		}
-	}
-	for _, n := range []int{-1, 0, 1, MaxAttempts, MaxAttempts + 1} {
-		if got, want := NewRetry().WithAttempts(n).attempts, min(max(n, 1), MaxAttempts); got != want {
-			t.Errorf("%d attempts are %d", n, got)
-		}
-	}
-	for err, want := range map[error]bool{
-		ErrMailboxFull: true, fmt.Errorf("x: %w", ErrMailboxFull): true, ErrRestarting: true, fmt.Errorf("x: %w", ErrRestarting): true,
-		ErrTimeout: false, ErrStopped: false, ErrUnknown: false, &ReplyError{}: false, errors.New("x"): false, context.Canceled: false,
-	} {
-		if NotHandled(err) != want {
-			t.Errorf("%v: %v", err, !want)
-		}
-	}
-}
-
 // By default it is asked again, as often as may be, while the mailbox is full or the actor waits for its restart,
 // and the actor is asked when it can be.
 func TestRetriesOfWhatWasNotHandled(t *testing.T) {
@@ -459,13 +421,8 @@ func TestSeveralFromGoAreGivenUp(t *testing.T) {
 
 // doors are the functions and asks that the system waits for.
 func (l *stage) doors() (open []string) {
-	for i := range l.outside.shards {
-		sh := &l.outside.shards[i]
-		sh.mu.Lock()
-		for _, x := range sh.open {
-			open = append(open, fmt.Sprintf("%T", x))
-		}
-		sh.mu.Unlock()
+	for _, x := range l.outside.Open() {
+		open = append(open, fmt.Sprintf("%T", x))
 	}
 	return open
 }
@@ -664,39 +621,15 @@ func TestPipesOfAnActorEnd(t *testing.T) {
 	}
 }
 
-// What a timeout says that the target was doing, in each of its states.
-func TestWhatTheTargetDid(t *testing.T) {
-	for _, c := range []struct {
-		e    TimeoutError
-		want string
-	}{
-		{TimeoutError{}, "there is no such actor now"},
-		{TimeoutError{Info: &Info{State: StateRunning}}, "it is idle: it has handled the question and not answered yet, or forwarded it, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StateRunning, Mailbox: 1}}, "it is between turns, 1 message waits"},
-		{TimeoutError{Info: &Info{State: StateRunning, Mailbox: 2}, Turn: 1500 * time.Microsecond}, "it has been in a turn for 2ms, 2 messages wait"},
-		{TimeoutError{Info: &Info{State: StateRunning}, Turn: time.Second, AtLeast: true}, "it has been in a turn for more than 1s, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StateRunning}, busy: true}, "it is in a turn that has begun since, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StateStarting, Mailbox: 3}}, "it has not started yet, 3 messages wait"},
-		{TimeoutError{Info: &Info{State: StateAsleep, Mailbox: 3}}, "it is asleep, 3 messages wait"},
-		{TimeoutError{Info: &Info{State: StateStarved}}, "it waits for an instance, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StatePaused}}, "an operator has paused it, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StateSuspended}}, "it is suspended until its supervisor decides, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StateDelayed}}, "it waits for its restart, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StateDelayed, Due: 1500 * ms}}, "it waits for its restart, which is due in 1.5s, 0 messages wait"},
-		{TimeoutError{Info: &Info{State: StateStopping}}, "it is about to stop, 0 messages wait"},
-	} {
-		if got := c.e.Doing(); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
-	// The target is named by its path, though only its number was known.
+// The target of a timeout is named by its path, though only its number was known.
+func TestTimeoutsNameTheTarget(t *testing.T) {
 	l := newStage(t, func(c Config) Config { return c.WithAskTimeout(time.Second) })
 	silent := l.spawn("silent", newCounter())
-	_, p, err := l.request(newRef(silent.UID(), ""), must(message.Envelope("q"))(t), l.patience(t.Context()), nil)
+	p, err := l.outside.Request(newRef(silent.UID(), ""), must(message.Envelope("q"))(t), l.outside.Patience(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.timedOut(p, newRef(silent.UID(), ""), "q", nil); !strings.Contains(err.Error(), ": asked /user/silent (native) for string, 0s ago; it is between turns, 1 message waits") {
+	if err := l.outside.TimedOut(p, newRef(silent.UID(), ""), "q", nil); !strings.Contains(err.Error(), ": asked /user/silent (native) for string, 0s ago; it is between turns, 1 message waits") {
 		t.Error(err)
 	}
 }
@@ -716,7 +649,7 @@ func TestTimeoutsOfOneThatHasBegun(t *testing.T) {
 		}
 		return nil
 	})))(t)
-	_, p, err := s.request(a, must(message.Envelope("q"))(t), s.patience(t.Context()), nil)
+	p, err := s.outside.Request(a, must(message.Envelope("q"))(t), s.outside.Patience(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -729,7 +662,7 @@ func TestTimeoutsOfOneThatHasBegun(t *testing.T) {
 	<-begun
 	defer close(end)
 	var timeout *TimeoutError
-	if err := s.timedOut(p, a, "q", nil); !errors.As(err, &timeout) || timeout.Turn != 0 || timeout.AtLeast || !strings.Contains(err.Error(), "it is in a turn that has begun since, 0 messages wait") {
+	if err := s.outside.TimedOut(p, a, "q", nil); !errors.As(err, &timeout) || timeout.Turn != 0 || timeout.AtLeast || !strings.Contains(err.Error(), "it is in a turn that has begun since, 0 messages wait") {
 		t.Error(err)
 	}
 }

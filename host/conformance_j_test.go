@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/outside"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
@@ -152,15 +153,10 @@ func TestJ02_Several(t *testing.T) {
 
 // openAsks is how many asks from Go wait.
 func (l *stage) openAsks() (n int) {
-	for i := range l.outside.shards {
-		sh := &l.outside.shards[i]
-		sh.mu.Lock()
-		for _, x := range sh.open {
-			if _, ok := x.(*promise); ok {
-				n++
-			}
+	for _, x := range l.outside.Open() {
+		if _, ok := x.(*outside.Promise); ok {
+			n++
 		}
-		sh.mu.Unlock()
 	}
 	return n
 }
@@ -187,6 +183,12 @@ func TestSeveralAreGivenUp(t *testing.T) {
 	unpause(l, waits)
 	l.wants()
 	l.equal("dead letters", l.letters(), []string{"its asker waits no longer: q"})
+}
+
+// outcome is what a call has come to.
+type outcome struct {
+	v   any
+	err error
 }
 
 func (o outcome) split() (any, error) { return o.v, o.err }
@@ -559,7 +561,7 @@ func TestJ01_Await(t *testing.T) {
 	}
 	e := must(message.Envelope("late"))(t)
 	e.Kind, e.Sender, e.Correlation = abi.KindReply, a.UID(), 1
-	_ = l.deliver(nil, late.uid, e)
+	_ = l.deliver(nil, l.System.outside.RefOf(late), e)
 	events := l.raw(EventDeadLetter)
 	if len(events) != 1 || events[0].Dead.Reason != DeadLate || events[0].Dead.Reason.Name() != "late" {
 		t.Errorf("%+v", events)

@@ -468,7 +468,7 @@ func TestK14_Durations(t *testing.T) {
 		return tellProbe(ctx, fmt.Sprint(ok, left > 9*time.Hour && left <= 10*time.Hour))
 	}))
 	told, cancel := context.WithDeadline(context.Background(), time.Now().Add(10*time.Hour))
-	if _, _, err := l.request(asked, must(message.Envelope("q"))(t), l.patience(told), nil); err != nil {
+	if _, err := l.outside.Request(asked, must(message.Envelope("q"))(t), l.outside.Patience(told)); err != nil {
 		t.Error(err)
 	}
 	l.run()

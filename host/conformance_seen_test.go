@@ -8,23 +8,23 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/outside"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// witness is an outsider that watches an actor, and notes whether its parent has been told of the end before.
+// witness is a receiver that watches an actor, and notes whether its parent has been told of the end before.
 type witness struct {
-	outsider
+	outside.Deaf
 	parent *actor
 	heard  []bool
 }
 
-func (w *witness) ended(abi.Ref, string) bool {
+func (w *witness) Ended(abi.Ref, string) bool {
 	w.heard = append(w.heard, w.parent.sysq.Waiting())
 	return true
 }
-func (w *witness) left() []abi.Ref { return nil }
 
 // B30: of the end of a child its parent is told before those who watch it, so that who hears of it finds the
 // bookkeeping done.
@@ -32,8 +32,8 @@ func TestB30_TheParentHearsFirst(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Restart))
 	l.spawn("p", parentOf(supervision.Default(), Child{"kid", newCounter()}))
 	w := &witness{parent: l.table.Get(l.at("p").UID())}
-	uid := l.outside.newRef()
-	l.outside.put(uid, w)
+	uid := l.outside.NewRef()
+	l.outside.Put(uid, w)
 	kid := l.table.Get(l.at("p/kid").UID())
 	kid.post(nil, sysmail.Msg{Kind: sysmail.Signal, Signal: &signal.Signal{Kind: signal.Watch, From: uid}})
 	l.run()
@@ -77,8 +77,8 @@ func TestNewsThatComeTooLate(t *testing.T) {
 // lateNews posts to an actor while it ends, when its system messages are not taken any more.
 func lateNews(t *testing.T, l *lab) {
 	w := &witness{}
-	uid := l.outside.newRef()
-	l.outside.put(uid, w)
+	uid := l.outside.NewRef()
+	l.outside.Put(uid, w)
 	late := look.NewLook(func() { t.Error("it has ended, and is read") })
 	c := l.spawn("c", Native(func() Actor {
 		return &parting{do: func(ctx *Context) {

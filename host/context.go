@@ -221,7 +221,7 @@ func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) 
 	if err != nil {
 		c.actor.dropAsk(c.scr, correlation)
 	} else if c.scr != nil {
-		due(c.scr.effects[len(c.scr.effects)-1].Env, ask.Due.UnixNano())
+		mark.Until(c.scr.effects[len(c.scr.effects)-1].Env, ask.Due.UnixNano())
 	}
 	return err
 }

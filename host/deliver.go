@@ -23,11 +23,11 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	if a := s.table.Get(to); a != nil {
 		return s.deliverTo(scr, a, e)
 	}
-	if scr != nil && scr.after != 0 && s.outside.has(to) {
+	if scr != nil && scr.after != 0 && s.outside.Has(to) {
 		deliverLater(s, scr, to, e)
 		return nil
 	}
-	found, reason, err := s.outside.resolve(s, to, e)
+	found, reason, err := s.outside.Resolve(to, e)
 	if !found {
 		reason, err = DeadUnknown, s.sendAway(to, e)
 		switch {

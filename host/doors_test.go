@@ -16,16 +16,15 @@ var looksHere = map[string]string{
 	"arrive.go":     "what actors of this node have guessed on others is counted here",
 	"address.go":    "an address is found in this node's tree",
 	"apply.go":      "a guest's last receiver is remembered, what it may stop is looked up, and a copy that has no room here is not made; all else goes to deliver",
-	"ask.go":        "the turns of a receiver that is here are noted, for the report of a timeout",
 	"boxhost.go":    "only a mailbox that is here can have its senders wait",
 	"checkpoint.go": "the durable actors of a checkpoint are on this node",
 	"durable.go":    "what leaves for receivers that are here and not durable waits",
+	"kernel.go":     "what an actor of this node does, its turns, its incarnation and what it may do, for those outside",
 	"keep.go":       "a keeper's children are on its node",
 	"load.go":       "how busy an actor of this node is",
 	"lookout.go":    "the path of an actor of this node",
 	"operate.go":    "operators' orders are given on the actor's node",
 	"pause.go":      "operators' orders are given on the actor's node",
-	"pipe.go":       "the incarnation of an actor of this node; what its sender may do",
 	"redeliver.go":  "letters are delivered again on their node",
 	"refof.go":      "guesses are counted for actors of this node",
 	"refused.go":    "operators' questions are answered on the actor's node",
@@ -41,14 +40,13 @@ var looksHere = map[string]string{
 	"sysqueue.go":   "a parent's children are on its node",
 	"system.go":     "children are started on their parent's node; what a sender may do",
 	"tap.go":        "what an actor of this node does",
-	"timeout.go":    "what an actor of this node does, for the report of a timeout",
 	"tracing.go":    "the names of an actor of this node, for a span",
 }
 
 // Only deliver and signal decide what becomes of a message or a signal for a ref: who else looks into the table of actors,
 // or for somebody outside, would take whoever is on another node for nobody.
 func TestOnlyTheDoorsLookForReceivers(t *testing.T) {
-	doors := map[string][]string{"table.Get": {"deliver.go", "signal.go"}, "outside.resolve": {"deliver.go"}, "outside.signal": {"signal.go"}}
+	doors := map[string][]string{"table.Get": {"deliver.go", "signal.go"}, "outside.Resolve": {"deliver.go"}, "outside.Signal": {"signal.go"}}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -207,7 +207,7 @@ func beginAnew(a *actor) {
 		var back []*Envelope
 		for e := a.box.Pop(); e != nil; e = a.box.Pop() {
 			by := s.here(e.Sender)
-			if e.Sender == 0 || by != nil && !by.durable || by == nil && s.outside.has(e.Sender) {
+			if e.Sender == 0 || by != nil && !by.durable || by == nil && s.outside.Has(e.Sender) {
 				back = append(back, e)
 			} else {
 				e.Free()

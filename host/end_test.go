@@ -296,7 +296,7 @@ func TestInboxesHearOfTheLastEnds(t *testing.T) {
 	in.Unwatch(other)
 	must(0, in.Ask(one, 1, 7))(t)
 	waitFor(t, "the question", func() bool { return s.table.Get(one.UID()).turnCount() == 1 })
-	s.outside.close()
+	s.outside.Close()
 	for _, ref := range []Ref{one, two} {
 		s.notifyEnd(nil, in.Ref().UID(), ref.UID(), "stopped") // what comes too late
 	}
@@ -333,15 +333,9 @@ func TestWhoWaitsIsToldThatTheSystemHasFailed(t *testing.T) {
 func TestWaitingForAnEndIsBounded(t *testing.T) {
 	s, _ := manual(t, nil)
 	a := must(s.Spawn("a", Func(func(*Context, Message) error { return nil })))(t)
-	held := func() (n int) {
+	held := func() int {
 		s.RunUntilIdle(1000)
-		for i := range s.outside.shards {
-			n += len(s.outside.shards[i].open)
-		}
-		for i := range s.ends.shards {
-			n += len(s.ends.shards[i].of)
-		}
-		return n + len(s.table.Get(a.UID()).work.Watch.Watchers())
+		return len(s.outside.Open()) + s.outside.Ends() + len(s.table.Get(a.UID()).work.Watch.Watchers())
 	}
 	var forget []func()
 	for range 1000 {
@@ -384,10 +378,8 @@ func TestWaitingForAnEndIsBounded(t *testing.T) {
 	if _, err := s.Ended(a); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
-	for i := range s.outside.shards {
-		if n := len(s.outside.shards[i].open) + len(s.ends.shards[i].of); n != 0 {
-			t.Errorf("%d are left", n)
-		}
+	if n := len(s.outside.Open()) + s.outside.Ends(); n != 0 {
+		t.Errorf("%d are left", n)
 	}
 }
 

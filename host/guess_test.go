@@ -73,7 +73,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 		s.RunUntilIdle(1000)
 	}
 	answer(forger.UID(), asker.UID(), 7)
-	answer(forger.UID(), p.uid, 1)
+	answer(forger.UID(), s.outside.RefOf(p), 1)
 	answer(silent.UID(), asker.UID(), 8) // of no ask
 	select {
 	case m := <-p.Answer():
@@ -94,7 +94,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 		t.Errorf("%d of 2 were found out: %+v", forged, letters)
 	}
 	answer(silent.UID(), asker.UID(), 7)
-	answer(silent.UID(), p.uid, 1)
+	answer(silent.UID(), s.outside.RefOf(p), 1)
 	if m := <-p.Answer(); m.Err() != nil || len(answers) != 1 {
 		t.Errorf("%v, %d answers: the one that was asked must be heard", m.Err(), len(answers))
 	}

@@ -74,9 +74,9 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 	return time.Unix(0, at), true
 }
 
-// answered is called when a handle of Context.Later was used, or its asker does not wait for the answer any
+// Answered implements outside.Owner: it is called when a handle of Context.Later was used, or its asker does not wait for the answer any
 // more. After the last handle a kept actor may be idle, and has no turn in which this would be noted.
-func (a *actor) answered() {
+func (a *actor) Answered() {
 	if a.replies.Add(-1) == 0 && a.kept != nil {
 		a.wake(nil)
 	}

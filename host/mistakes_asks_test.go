@@ -332,18 +332,18 @@ func TestAsksDoNotWaitForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, p, err := l.request(silent, e, l.patience(t.Context()), nil)
+	p, err := l.outside.Request(silent, e, l.outside.Patience(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
 		l.pass(250 * ms)
-		if len(p.c) != 0 {
+		if len(p.Answer()) != 0 {
 			t.Fatal("early")
 		}
 	}
 	l.pass(500 * ms)
-	if m := <-p.c; !errors.Is(m.Err(), ErrTimeout) {
+	if m := <-p.Answer(); !errors.Is(m.Err(), ErrTimeout) {
 		t.Error(m.Err())
 	}
 }

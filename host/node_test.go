@@ -73,7 +73,7 @@ func TestAsksOfAnotherLifeHaveOtherRefs(t *testing.T) {
 func TestRefsAreEqualByTheirNumbers(t *testing.T) {
 	l := newLab(t, otherwise(0))
 	a := l.spawn("a", newCounter())
-	unknown := newRef(a.UID(), l.tempPath())
+	unknown := newRef(a.UID(), l.temp)
 	if !a.Equal(unknown) || !unknown.Equal(a) || a == unknown {
 		t.Errorf("%v, %v", a, unknown)
 	}
@@ -92,7 +92,7 @@ func TestErrorsTravel(t *testing.T) {
 		defer pending.Cancel()
 		m := signal.Signal{Kind: signal.Unanswered, From: silent.UID(), Correlation: 1}
 		m.Code, m.Reason = codeOf(err)
-		if err := p.Arrive(pending.uid, network.AppendSignal(nil, &m)); err != nil {
+		if err := p.Arrive(l.outside.RefOf(pending), network.AppendSignal(nil, &m)); err != nil {
 			t.Fatal(err)
 		}
 		return (<-pending.Answer()).Err()

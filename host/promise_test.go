@@ -70,10 +70,8 @@ func TestAsksDoNotGetEachOthersAnswers(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for i := range s.outside.shards {
-		if n := len(s.outside.shards[i].open); n > 0 {
-			t.Errorf("%d asks are left", n)
-		}
+	if n := len(s.outside.Open()); n > 0 {
+		t.Errorf("%d asks are left", n)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 		victims[abi.ChildRef(guestOf(l.table.Get(v.UID())).childKey(), 0, 0)] = v.Path() + "'s next"
 	}
 	for range 20 {
-		victims[l.System.outside.newRef()] = "an ask"
+		victims[l.System.outside.NewRef()] = "an ask"
 	}
 	mallory := l.table.Get(l.spawn("mallory", puppet(t)).UID())
 	a := attacker{known: map[abi.Ref]bool{mallory.uid: true}}

@@ -165,7 +165,7 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	m, err := s.ask(ctx, ref, identify{}, newIdentify(0, 0, below))
+	m, err := s.outside.Ask(ctx, ref, identify{}, newIdentify(0, 0, below))
 	var negative *ReplyError
 	if errors.As(err, &negative) || errors.Is(err, ErrStopped) {
 		return Ref{}, fmt.Errorf("%w: %s", ErrUnknown, path)
@@ -173,29 +173,21 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	return m.Sender, err
 }
 
-// Identify asks every actor that a path with patterns names who it is, and returns how many it has
-// asked. Each of them answers with a Message of KindReply. A path without patterns and without an
-// actor is answered with KindReplyError.
-func (i *Inbox) Identify(path string, correlation uint64) int {
-	if uid, below, far := i.sys.elsewhere(path); far && (correlation == 0 || i.expect(correlation, uid)) {
-		_ = i.sys.deliver(nil, uid, newIdentify(i.ref.UID(), correlation, below))
-		return 1
+// identifyAll asks every actor that a path with patterns names who it is, unless expect is false for it; see outside.Kernel.
+func identifyAll(s *System, path string, by abi.Ref, correlation uint64, expect func(abi.Ref) bool) (n int, nobody bool) {
+	if uid, below, far := s.elsewhere(path); far && expect(uid) {
+		_ = s.deliver(nil, uid, newIdentify(by, correlation, below))
+		return 1, false
 	}
-	p, _ := i.sys.parsePath(path)
-	at, err := i.sys.selected(p, path)
-	if err != nil && !glob.HasMeta(path) {
-		i.mu.Lock()
-		_ = i.put(Message{Kind: abi.KindReplyError, Correlation: correlation, Payload: message.AppendText(nil, abi.NoSuchActor)})
-		i.mu.Unlock()
-	}
-	n := 0
+	p, _ := s.parsePath(path)
+	at, err := s.selected(p, path)
 	for _, a := range at {
-		if correlation == 0 || i.expect(correlation, a.uid) {
-			_ = i.sys.deliverTo(nil, a, newIdentify(i.ref.UID(), correlation, ""))
+		if expect(a.uid) {
+			_ = s.deliverTo(nil, a, newIdentify(by, correlation, ""))
 			n++
 		}
 	}
-	return n
+	return n, err != nil && !glob.HasMeta(path)
 }
 
 // identified answers for an actor.

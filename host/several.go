@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/several"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/host/internal/turn"
 )
 
 // MaxTargets bounds how many are asked at once by AskSeveral.
@@ -43,70 +42,7 @@ func Settled() Want { return several.Settled() }
 // there are too many targets, or fewer than must answer; a target that does not accept the question
 // counts as one that has failed.
 func (s *System) AskSeveral(ctx context.Context, want Want, to []Ref, v any) ([]Asked, error) {
-	t, err := several.New(want, to)
-	if err != nil {
-		return nil, err
-	}
-	first, err := message.Envelope(v)
-	if err != nil {
-		return nil, err
-	}
-	bound := message.IsBound(first)
-	parts := make(chan part, len(to))
-	open := make([]*promise, len(to))
-	uids := make([]abi.Ref, len(to))
-	until := s.patience(ctx)
-	over := false
-	for i, ref := range to {
-		e := first
-		if i < len(to)-1 {
-			e = message.CloneEnvelope(first)
-			if bound {
-				e.Value = message.BoundMark{}
-			}
-		}
-		if over {
-			e.Free()
-			continue
-		}
-		span := s.fromOutside(ctx, AskSpan, ref, e)
-		if s.cfg.values != nil {
-			e.Attached = message.StillBelow(s.carry(ctx), e.Attached)
-		}
-		uid, p, err := s.requestPart(ref, e, until, parts, i)
-		s.sent(span, err)
-		if err != nil {
-			over = t.Put(i, Message{}, err)
-			continue
-		}
-		uids[i], open[i] = uid, p
-	}
-	for !over {
-		select {
-		case got := <-parts:
-			over = t.Put(got.i, got.m, s.askEnded(open[got.i], to[got.i], v, got.m))
-		case <-ctx.Done():
-			for i, p := range open {
-				if p != nil && !t.Done[i] {
-					t.Put(i, Message{}, s.timedOut(p, to[i], v, ctx.Err()))
-				}
-			}
-			over = true
-		}
-	}
-	for _, uid := range uids {
-		if uid != 0 && s.outside.remove(uid) {
-			s.recent.Add(uid, "")
-		}
-	}
-	return t.Results, t.Err()
-}
-
-// requestPart is request for one of several.
-func (s *System) requestPart(to Ref, e *mailbox.Envelope, until patience, parts chan part, i int) (abi.Ref, *promise, error) {
-	p := &promise{patience: until, parts: parts, part: i}
-	uid, err := s.enter(p, to, e, nil)
-	return uid, p, err
+	return s.outside.AskSeveral(ctx, want, to, v)
 }
 
 // Several is an ask of several actors by an actor in Go: see [Context.AskSeveral].
@@ -161,4 +97,26 @@ func (s *Several) Take(c *Context, m Message) (results []Asked, over bool, err e
 		}
 	}
 	return s.tally.Results, true, s.tally.Err()
+}
+
+// Pipe asks a Go function instead of an actor. f runs in a goroutine of its own when the turn has ended; if the turn fails
+// it does not run. What f returns comes as the answer to an ask with this correlation: a Message of KindReply,
+// KindReplyError or KindAskTimeout. As every ask it counts in Limits.Asks, and its answer never reaches a later incarnation.
+// The context of f ends, with the cause ErrGone, when the answer is no longer wanted. Pipe fails as Ask does.
+func (h Head) Pipe(f func(context.Context) (any, error), correlation uint64, timeout time.Duration) error {
+	a := h.ctx.actor
+	uid := a.sys.outside.NewRef()
+	if _, err := h.ctx.enterAsk(correlation, uid, timeout); err != nil {
+		return err
+	}
+	a.work.Asks.Observe(correlation, uid)
+	begin := a.sys.outside.Function(uid, a.uid, correlation, f)
+	if h.ctx.scr == nil {
+		begin()
+		return nil
+	}
+	e := h.ctx.scr.newEnvelope()
+	e.Value = begin
+	h.ctx.scr.effects = append(h.ctx.scr.effects, effect{Kind: turn.Pipe, Env: e})
+	return nil
 }

@@ -23,7 +23,7 @@ func (s *System) signal(scr *scratch, to abi.Ref, m signal.Signal) bool {
 		if a.signal(scr, m) {
 			return true
 		}
-	} else if s.outside.signal(to, &m) || s.signalAway(to, &m) {
+	} else if s.outside.Signal(to, &m) || s.signalAway(to, &m) {
 		return true
 	}
 	s.unheard(scr, to, &m)
@@ -111,23 +111,6 @@ func (a *actor) signalledLate(scr *scratch, m *signal.Signal) {
 	}
 }
 
-// signal hands a signal to a waiter outside; false if there is none.
-func (o *outsiders) signal(to abi.Ref, m *signal.Signal) (found bool) {
-	switch m.Kind {
-	case signal.Terminated:
-		return o.with(to, func(x outsider) bool { return x.ended(m.From, m.Reason) })
-	case signal.Abandoned:
-		return o.with(to, func(x outsider) bool { return x.ended(0, "") })
-	case signal.Unanswered:
-		return o.with(to, func(x outsider) bool { return x.fail(m.Correlation, m.From, m.Err) })
-	case signal.Delegate:
-		return o.with(to, func(x outsider) bool { x.delegate(m.Correlation, m.From, m.Other); return false })
-	case signal.Observe:
-		return o.observe(to, m.Correlation, m.From)
-	}
-	return false
-}
-
 // notifyEnd tells a watcher that an actor has gone.
 func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
 	s.signal(scr, watcher, signal.Signal{Kind: signal.Terminated, From: uid, Reason: reason})
@@ -159,10 +142,7 @@ func (s *System) delegate(scr *scratch, e *mailbox.Envelope, from, to abi.Ref) {
 	}
 }
 
-// tempPath is the path of receivers that are no actors.
-func (s *System) tempPath() string { return s.temp }
-
-// refOf is the full ref of a living actor; the path of any other is tempPath.
+// refOf is the full ref of a living actor; the path of any other is that of receivers that are no actors.
 func (s *System) refOf(uid abi.Ref) Ref {
 	if uid == 0 {
 		return Ref{}
@@ -233,7 +213,7 @@ func leaveLater(s *System, scr *scratch, bytes int, f func(error)) {
 // signalsLater is the same for signals; false if the receiver is durable, or unknown. When the store has failed its actors end in
 // this process, whatever the log has of it: who waits for that, or for an answer, is told.
 func signalsLater(s *System, scr *scratch, to abi.Ref, m signal.Signal) bool {
-	if a := s.here(to); a != nil && a.durable || a == nil && !s.outside.has(to) {
+	if a := s.here(to); a != nil && a.durable || a == nil && !s.outside.Has(to) {
 		return false
 	}
 	leaveLater(s, scr, overhead, func(err error) {

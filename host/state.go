@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/outside"
 	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
@@ -51,9 +52,8 @@ type System struct {
 	disp         *dispatch.Dispatcher
 	table        directory.Table[actor] // looked into by deliver, signal and here only
 	nodes        paths.Tree[*actor]
-	outside      outsiders
+	outside      outside.Table
 	carrier      atomic.Pointer[network.Carrier] // nil: no other node can be reached
-	ends         ends
 	recent       stray.Recents
 	strangers    stray.Guesses // of actors without a name of their own
 	lookouts     lookouts.Table[*actor]
@@ -321,19 +321,6 @@ type sealedEntry struct {
 // recorded is an actor of a system with a recorder, as the dispatcher runs it. What was held is carried out in a
 // run of its own.
 type recorded struct{ *actor }
-
-// patience is how long an ask waits, in nanoseconds since 1970 by the turns' clock. The zero
-// value means until it is cancelled.
-type patience struct {
-	at, due int64
-	swept   bool // only the system's sweep ends it
-}
-
-// part is the outcome for one of several.
-type part struct {
-	i int
-	m Message
-}
 
 // blame marks the message that tells a resender that the turn of a message has failed; its
 // correlation is that message's number.

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/outside"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
@@ -77,7 +78,10 @@ func New(cfg Config) (*System, error) {
 	s.awake = residency.New(cfg.sweepClock(), cfg.idleAfter, cfg.mostAwake)
 	s.tenant = func(a *actor) instance.Owner { return tenant{a} }
 	s.room = instance.Room{List: s.awake, Asleep: &s.asleep, Real: s.time.Real()}
-	s.outside.sys, s.outside.key = s, s.secret.AskKey(cfg.epochOf())
+	s.outside.Init(kernel{s}, outside.Config{
+		Key: s.secret.AskKey(cfg.epochOf()), Node: cfg.node, Path: s.temp, Timeout: cfg.askTimeout, Traced: cfg.tracer != nil, Carries: cfg.values != nil,
+		Time: &s.time, Recent: &s.recent, Done: s.done,
+	})
 	switch {
 	case cfg.nested:
 		s.disp = dispatch.NewNested()
@@ -380,7 +384,7 @@ func (s *System) guardianStopped(a *actor) {
 		return
 	}
 	s.bus.Publish(Event{Kind: EventTerminated, Time: s.cfg.clock.Now()})
-	s.outside.close()
+	s.outside.Close()
 	close(s.done)
 }
 

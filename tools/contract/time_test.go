@@ -82,7 +82,7 @@ var machine = map[string]string{
 	"host/service/stream/params.go":            "the default of Params.Clock",
 	"host/simulate/":                           "how long runs took, and may take to close",
 	"host/testkit/":                            "waits for goroutines of a test, and kits in real time",
-	"host/timeout.go":                          "how long a turn has run, which the dispatcher measures in the machine's time, for a person",
+	"host/internal/outside/timeout.go":         "how long a turn has run, which the dispatcher measures in the machine's time, for a person",
 	"host/tracing/":                            "collectors outside, and spans of code that gives no time",
 	"internal/cache/":                          "files that processes share, and their keys",
 	"internal/clock/":                          "the clock of the machine",

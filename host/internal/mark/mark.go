@@ -29,6 +29,14 @@ func IsMail(e *mailbox.Envelope) bool {
 	return false
 }
 
+// Until notes when the asker of a question gives up, unless the question lasts.
+func Until(e *mailbox.Envelope, at int64) {
+	if e.Flags&Lasting == 0 {
+		e.Flags |= Due
+		e.Due = at
+	}
+}
+
 // Flags of envelopes within the host. They are in stores: a number never gets another meaning.
 const (
 	Poison      uint16 = 1 << 0  // stop when it is reached

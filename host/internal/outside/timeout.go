@@ -1,4 +1,4 @@
-package host
+package outside
 
 import (
 	"fmt"
@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/host/view"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -15,13 +18,13 @@ import (
 // when the time was over. It also wraps the error of the context, if the context has ended.
 // It reveals the state of another actor: it is for Go, and is never sent to guests.
 type TimeoutError struct {
-	Target Ref
+	Target ref.Ref
 	// Question is the type of what was asked: a Go type, or what begins the CBOR.
 	Question string
 	// Waited is how long the caller has waited, by the system's clock.
 	Waited time.Duration
 	// Info is what the target was doing; nil: it had ended, or was not an actor.
-	Info *Info
+	Info *view.Info
 	// Turn is how long the target had been in its present spell of work, 0 if in none, or
 	// in one too short to measure. With AtLeast it is longer than that.
 	Turn    time.Duration
@@ -34,7 +37,7 @@ type TimeoutError struct {
 // Error says all of it in one line.
 func (e *TimeoutError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v: asked %s", ErrTimeout, e.Target.Path())
+	fmt.Fprintf(&b, "%v: asked %s", errs.ErrTimeout, e.Target.Path())
 	if e.Info != nil && e.Info.Type != "" {
 		fmt.Fprintf(&b, " (%s)", e.Info.Type)
 	}
@@ -53,7 +56,7 @@ func (e *TimeoutError) Doing() string {
 	}
 	what := ""
 	switch i.State {
-	case StateRunning, StateStarting, StateAsleep:
+	case view.StateRunning, view.StateStarting, view.StateAsleep:
 		switch {
 		case e.Turn > 0 && e.AtLeast:
 			what = fmt.Sprintf("it has been in a turn for more than %v", e.Turn.Round(time.Millisecond))
@@ -61,27 +64,27 @@ func (e *TimeoutError) Doing() string {
 			what = fmt.Sprintf("it has been in a turn for %v", e.Turn.Round(time.Millisecond))
 		case e.busy:
 			what = "it is in a turn that has begun since"
-		case i.State == StateStarting:
+		case i.State == view.StateStarting:
 			what = "it has not started yet"
-		case i.State == StateAsleep:
+		case i.State == view.StateAsleep:
 			what = "it is asleep"
 		case i.Mailbox == 0:
 			what = "it is idle: it has handled the question and not answered yet, or forwarded it"
 		default:
 			what = "it is between turns"
 		}
-	case StateStarved:
+	case view.StateStarved:
 		what = "it waits for an instance"
-	case StatePaused:
+	case view.StatePaused:
 		what = "an operator has paused it"
-	case StateSuspended:
+	case view.StateSuspended:
 		what = "it is suspended until its supervisor decides"
-	case StateDelayed:
+	case view.StateDelayed:
 		what = "it waits for its restart"
 		if i.Due > 0 {
 			what += ", which is due in " + i.Due.Round(time.Millisecond).String()
 		}
-	case StateStopping:
+	case view.StateStopping:
 		what = "it is about to stop"
 	default:
 		what = "it is " + i.State.String()
@@ -98,24 +101,27 @@ func (e *TimeoutError) Timeout() bool { return true }
 // Unwrap is ErrTimeout, and the context's error.
 func (e *TimeoutError) Unwrap() []error {
 	if e.cause == nil {
-		return []error{ErrTimeout}
+		return []error{errs.ErrTimeout}
 	}
-	return []error{ErrTimeout, e.cause}
+	return []error{errs.ErrTimeout, e.cause}
 }
 
-// timedOut makes the error, with the state of the target. v is the question.
-func (s *System) timedOut(p *promise, to Ref, v any, cause error) error {
-	e := &TimeoutError{Target: to, Question: questionType(v), Waited: time.Duration(s.time.Now() - p.patience.at), cause: cause}
-	a := s.here(to.UID())
-	if a == nil {
+// TimedOut is the error of an ask that is given up now, with the state of the target. v is the question; cause is of the context.
+func (t *Table) TimedOut(p *Pending, to ref.Ref, v any, cause error) error {
+	return t.timedOut(p.p, to, v, cause)
+}
+
+func (t *Table) timedOut(p *Promise, to ref.Ref, v any, cause error) error {
+	e := &TimeoutError{Target: to, Question: questionType(v), Waited: time.Duration(t.Time.Now() - p.patience.at), cause: cause}
+	d, ok := t.kernel.Look(to.UID())
+	if !ok {
 		return e
 	}
-	e.Target, e.Info = a.ref(), &Info{}
-	a.info(e.Info)
-	if since := a.task.Since(); since != 0 {
-		e.Turn = time.Since(time.Unix(0, since))
-	} else if a.running() {
-		if e.busy = a.turnCount() != p.turns; !e.busy {
+	e.Target, e.Info = d.Info.Ref, &d.Info
+	if d.Since != 0 {
+		e.Turn = time.Since(time.Unix(0, d.Since))
+	} else if d.Running {
+		if e.busy = d.Turns != p.turns; !e.busy {
 			e.Turn, e.AtLeast = e.Waited, true
 		}
 	}
@@ -127,15 +133,15 @@ func (s *System) timedOut(p *promise, to Ref, v any, cause error) error {
 func questionType(v any) string {
 	for {
 		switch m := v.(type) {
-		case Headed:
+		case message.Headed:
 			v = m.Value
-		case Marked:
+		case message.Marked:
 			v = m.Value
-		case Bound:
+		case message.Bound:
 			v = m.Value
 		case message.TracedIn:
 			v = m.Value
-		case Raw:
+		case message.Raw:
 			return shape(m)
 		case []any:
 			if len(m) > 0 {

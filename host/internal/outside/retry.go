@@ -1,4 +1,4 @@
-package host
+package outside
 
 import (
 	"context"
@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/internal/message"
-	"github.com/wasmactors/wasmactors/host/internal/secret"
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -76,7 +77,7 @@ func (r Retry) WithKey(key string) Retry { r.key = key; return r }
 // NotHandled reports whether an ask has failed so that the question was certainly not handled: the
 // mailbox was full, or the actor waited for its restart.
 func NotHandled(err error) bool {
-	return errors.Is(err, ErrMailboxFull) || errors.Is(err, ErrRestarting)
+	return errors.Is(err, errs.ErrMailboxFull) || errors.Is(err, errs.ErrRestarting)
 }
 
 func (r Retry) withDefaults() Retry {
@@ -105,20 +106,17 @@ func (e *RetryError) Error() string {
 // Unwrap is the error of the last attempt.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// AskRetry is Ask, repeated after the failures that r lists. ctx bounds all attempts and the waits between them
-// together, Config.WithAskTimeout if it has no deadline; a wait that would not end before that is not begun. A
-// failure that is not listed is returned as it is, that of the last attempt as a
-// *RetryError. Every attempt has the header idempotency-key, and from the second on wasmactors.attempt.
-func (s *System) AskRetry(ctx context.Context, to Ref, v any, r Retry) (Message, error) {
+// AskRetry is Ask, repeated after the failures that r lists.
+func (t *Table) AskRetry(ctx context.Context, to ref.Ref, v any, r Retry) (message.Message, error) {
 	r = r.withDefaults()
-	drawn := s.secret.Derive(secret.ForRetries, to.UID(), s.outside.retried.Add(1))
+	drawn := t.kernel.Random(to.UID(), t.retried.Add(1))
 	if r.key == "" {
 		r.key = hex.EncodeToString(drawn[:8])
 	}
 	var rnd backoff.Rand
-	until := s.patience(ctx)
+	until := t.Patience(ctx)
 	for n := 1; ; n++ {
-		m, err := s.attempt(ctx, to, v, r, n, until)
+		m, err := t.attempt(ctx, to, v, r, n, until)
 		if err == nil || !r.on(err) || ctx.Err() != nil {
 			return m, err
 		}
@@ -129,54 +127,54 @@ func (s *System) AskRetry(ctx context.Context, to Ref, v any, r Retry) (Message,
 			rnd = rand.New(rand.NewPCG(binary.LittleEndian.Uint64(drawn[8:]), binary.LittleEndian.Uint64(drawn[16:])))
 		}
 		wait := r.policy.Delay(n-1, rnd)
-		if s.time.Now()+int64(wait) >= until.due {
+		if t.Time.Now()+int64(wait) >= until.due {
 			return m, &RetryError{n, err}
 		}
-		if over := s.pause(ctx, wait); over != nil {
+		if over := t.pause(ctx, wait); over != nil {
 			return m, &RetryError{n, errors.Join(err, over)}
 		}
 	}
 }
 
 // pause waits by the system's clock. It fails if ctx or the system ends before.
-func (s *System) pause(ctx context.Context, d time.Duration) error {
+func (t *Table) pause(ctx context.Context, d time.Duration) error {
 	over := make(chan struct{})
-	t := s.cfg.clock.AfterFunc(d, func() { close(over) })
-	defer t.Stop()
+	alarm := t.kernel.Clock().AfterFunc(d, func() { close(over) })
+	defer alarm.Stop()
 	select {
 	case <-over:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.done:
-		return ErrStopped
+	case <-t.Done:
+		return errs.ErrStopped
 	}
 }
 
 // attempt asks once.
-func (s *System) attempt(ctx context.Context, to Ref, v any, r Retry, n int, whole patience) (Message, error) {
+func (t *Table) attempt(ctx context.Context, to ref.Ref, v any, r Retry, n int, whole Patience) (message.Message, error) {
 	e, err := message.Envelope(v)
 	if err != nil {
-		return Message{}, err
+		return message.Message{}, err
 	}
 	if err := attemptHeaders(e, r.key, n); err != nil {
 		e.Free()
-		return Message{}, err
+		return message.Message{}, err
 	}
 	if r.each == 0 {
-		return s.askUntil(ctx, to, v, e, patience{s.time.Now(), whole.due, whole.swept}, nil)
+		return t.askUntil(ctx, to, v, e, Patience{t.Time.Now(), whole.due, whole.swept}, nil)
 	}
-	now := s.time.Now()
-	until := patience{at: now, due: min(now+int64(r.each), whole.due)}
+	now := t.Time.Now()
+	until := Patience{at: now, due: min(now+int64(r.each), whole.due)}
 	over := make(chan struct{})
-	t := s.cfg.clock.AfterFunc(time.Duration(until.due-now), func() { close(over) })
-	defer t.Stop()
-	return s.askUntil(ctx, to, v, e, until, over)
+	alarm := t.kernel.Clock().AfterFunc(time.Duration(until.due-now), func() { close(over) })
+	defer alarm.Stop()
+	return t.askUntil(ctx, to, v, e, until, over)
 }
 
 // attemptHeaders sets the headers with the key and the number of an attempt.
 func attemptHeaders(e *mailbox.Envelope, key string, n int) error {
-	if err := (Headed{Headers: map[string]string{abi.HeaderIdempotency: key}}).Put(&mailbox.Envelope{}); err != nil {
+	if err := (message.Headed{Headers: map[string]string{abi.HeaderIdempotency: key}}).Put(&mailbox.Envelope{}); err != nil {
 		return err
 	}
 	headers, ok := header.With(e.Headers, abi.HeaderIdempotency, key)

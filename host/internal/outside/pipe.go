@@ -1,4 +1,4 @@
-package host
+package outside
 
 import (
 	"context"
@@ -7,44 +7,47 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/event"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
-	"github.com/wasmactors/wasmactors/host/internal/turn"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/host/span"
 )
 
 // failed is an error as another actor may see it: without what a third actor was doing.
-func failed(err error) Failure {
+func failed(err error) message.Failure {
 	if timeout := (*TimeoutError)(nil); errors.As(err, &timeout) {
-		return Failure{Reason: ErrTimeout.Error()}
+		return message.Failure{Reason: errs.ErrTimeout.Error()}
 	}
-	return Failure{Reason: err.Error()}
+	return message.Failure{Reason: err.Error()}
 }
 
 // Pipe sends an actor results that come from outside of actors, as messages: what a goroutine
-// returns, or the answer to an ask. A failure becomes a [Failure]. What the actor does not take
+// returns, or the answer to an ask. A failure becomes a Failure. What the actor does not take
 // (it has stopped, its mailbox is full) becomes a dead letter, and the sender gets an error. A Pipe
 // is immutable; all methods may be called concurrently.
 type Pipe struct {
-	sys     *System
-	to      Ref
-	from    Ref
+	t       *Table
+	to      ref.Ref
+	from    ref.Ref
 	number  uint64
 	bound   bool // to that incarnation
 	timeout time.Duration
 }
 
 // PipeTo is a pipe to an actor, without a sender.
-func (s *System) PipeTo(to Ref) Pipe { return Pipe{sys: s, to: to} }
+func (t *Table) PipeTo(to ref.Ref) Pipe { return Pipe{t: t, to: to} }
 
 // WithSender sends in the name of an actor, which will get the answer.
-func (p Pipe) WithSender(from Ref) Pipe { p.from = from; return p }
+func (p Pipe) WithSender(from ref.Ref) Pipe { p.from = from; return p }
 
 // WithIncarnation sends to the present incarnation of the actor only. When that has ended, what is sent
 // becomes a dead letter. Without it any incarnation handles the result.
 func (p Pipe) WithIncarnation() Pipe {
-	if a := p.sys.here(p.to.UID()); a != nil {
-		p.number, p.bound = a.Incarnation(), true
+	if n, ok := p.t.kernel.Incarnation(p.to.UID()); ok {
+		p.number, p.bound = n, true
 	}
 	return p
 }
@@ -65,23 +68,23 @@ func (p Pipe) Send(v any, err error) error {
 			return err
 		}
 	}
-	s := p.sys
+	k := p.t.kernel
 	e.Sender, e.SenderPath = p.from.UID(), p.from.URI()
-	if a := s.here(p.from.UID()); p.from.UID() != 0 && a != nil {
-		e.Attached = a.attached
+	if p.from.UID() != 0 {
+		e.Attached = k.Attached(p.from.UID())
 	}
 	if p.bound {
-		if a := s.here(p.to.UID()); a != nil && a.Incarnation() != p.number {
-			s.deadLetter(DeadIncarnation, a.uid, a.path, e)
+		if n, ok := k.Incarnation(p.to.UID()); ok && n != p.number {
+			k.Letter(event.DeadIncarnation, p.to.UID(), e)
 			e.Free()
-			return ErrEnded
+			return errs.ErrEnded
 		}
 		e.Flags |= mark.Incarnation
 		e.Due = int64(p.number)
 	}
-	span := s.fromOutside(context.Background(), SendSpan, p.to, e)
-	err = s.deliver(nil, p.to.UID(), e)
-	s.sent(span, err)
+	sent := k.Begin(context.Background(), span.Send, p.to, e)
+	err = k.Deliver(p.to.UID(), e)
+	k.Sent(sent, err)
 	return err
 }
 
@@ -90,7 +93,7 @@ func (p Pipe) Send(v any, err error) error {
 // not waited for. A result that has come in counts, even if the time is over too. A panic in f is a failure.
 // An error of Go says that the actor has gone; then f is not run.
 func (p Pipe) Go(f func(context.Context) (any, error)) error {
-	ended, forget, err := p.sys.WatchEnd(p.to)
+	ended, forget, err := p.t.WatchEnd(p.to.UID())
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 		switch why {
 		case nil:
 			_ = p.Send(r.v, r.err)
-		case ErrTimeout:
+		case errs.ErrTimeout:
 			cancel(why)
 			_ = p.Send(nil, why)
 		default:
@@ -121,7 +124,7 @@ func (p Pipe) Go(f func(context.Context) (any, error)) error {
 // timeout. An answer that has come in counts, even if the time is over too. An error of Answer says that the
 // actor has gone; then the ask is given up.
 func (p Pipe) Answer(ask *Pending) error {
-	ended, forget, err := p.sys.WatchEnd(p.to)
+	ended, forget, err := p.t.WatchEnd(p.to.UID())
 	if err != nil {
 		ask.Cancel()
 		return err
@@ -139,9 +142,9 @@ func (p Pipe) Answer(ask *Pending) error {
 			if err := m.Err(); err != nil {
 				_ = p.Send(nil, err)
 			} else {
-				_ = p.Send(Raw(m.Payload), nil)
+				_ = p.Send(message.Raw(m.Payload), nil)
 			}
-		case ErrTimeout:
+		case errs.ErrTimeout:
 			_ = p.Send(nil, why)
 		}
 	}()
@@ -164,9 +167,9 @@ func first[T any](result <-chan T, late, ended <-chan struct{}) (r T, why error)
 	}
 	select {
 	case <-ended:
-		return r, ErrStopped
+		return r, errs.ErrStopped
 	default:
-		return r, ErrTimeout
+		return r, errs.ErrTimeout
 	}
 }
 
@@ -176,7 +179,7 @@ func (p Pipe) late() (late <-chan struct{}, stop func()) {
 		return nil, func() {}
 	}
 	c := make(chan struct{})
-	t := p.sys.cfg.clock.AfterFunc(p.timeout, func() { close(c) })
+	t := p.t.kernel.Clock().AfterFunc(p.timeout, func() { close(c) })
 	return c, func() { t.Stop() }
 }
 
@@ -197,34 +200,18 @@ func complete(ctx context.Context, f func(context.Context) (any, error)) (r outc
 	return outcome{v, err}
 }
 
-// Pipe asks a Go function instead of an actor. f runs in a goroutine of its own when the turn has ended; if the turn fails
-// it does not run. What f returns comes as the answer to an ask with this correlation: a Message of KindReply,
-// KindReplyError or KindAskTimeout. As every ask it counts in Limits.Asks, and its answer never reaches a later incarnation.
-// The context of f ends, with the cause ErrGone, when the answer is no longer wanted. Pipe fails as Ask does.
-func (h Head) Pipe(f func(context.Context) (any, error), correlation uint64, timeout time.Duration) error {
-	a := h.ctx.actor
-	uid := a.sys.outside.newRef()
-	if _, err := h.ctx.enterAsk(correlation, uid, timeout); err != nil {
-		return err
-	}
-	a.work.Asks.Observe(correlation, uid)
+// Function has actors ask a Go function: begin runs it in a goroutine of its own and answers the ask of by, which has uid as the
+// actor that it has asked. The context of f ends, with the cause ErrGone, when the answer is no longer wanted.
+func (t *Table) Function(uid, by abi.Ref, correlation uint64, f func(context.Context) (any, error)) (begin func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	a.sys.outside.put(uid, pipeDoor{cancel})
-	begin := func() {
-		go func() { a.answerPipe(uid, correlation, complete(ctx, f)) }()
+	t.Put(uid, function{cancel: cancel})
+	return func() {
+		go func() { t.answer(uid, by, correlation, complete(ctx, f)) }()
 	}
-	if h.ctx.scr == nil {
-		begin()
-		return nil
-	}
-	e := h.ctx.scr.newEnvelope()
-	e.Value = begin
-	h.ctx.scr.effects = append(h.ctx.scr.effects, effect{Kind: turn.Pipe, Env: e})
-	return nil
 }
 
-// answerPipe answers the ask of a function.
-func (a *actor) answerPipe(uid abi.Ref, correlation uint64, r outcome) {
+// answer answers the ask of a function.
+func (t *Table) answer(uid, by abi.Ref, correlation uint64, r outcome) {
 	kind, v := abi.KindReply, r.v
 	if r.err != nil {
 		kind, v = abi.KindReplyError, failed(r.err).Reason
@@ -237,21 +224,20 @@ func (a *actor) answerPipe(uid abi.Ref, correlation uint64, r outcome) {
 		kind = abi.KindReplyError
 	}
 	e.Kind, e.Sender, e.Correlation = kind, uid, correlation
-	if err := a.sys.deliver(nil, a.uid, e); err != nil {
-		a.sys.willNotAnswer(nil, a.uid, correlation, uid, err)
+	if err := t.kernel.Deliver(by, e); err != nil {
+		t.kernel.Signal(by, signal.Signal{Kind: signal.Unanswered, From: uid, Correlation: correlation, Err: err})
 	}
-	a.sys.outside.remove(uid)
+	t.Remove(uid)
 }
 
-// pipeDoor is a function that is asked, as the system sees it.
-type pipeDoor struct{ cancel context.CancelCauseFunc }
-
-func (d pipeDoor) ended(abi.Ref, string) bool { d.cancel(ErrGone); return true }
-func (d pipeDoor) shut() bool                 { d.cancel(ErrGone); return true }
-func (d pipeDoor) take(*System, *mailbox.Envelope) (DeadReason, error, bool) {
-	return DeadUnknown, ErrUnknown, false
+// function is a function that is asked, as a Receiver.
+type function struct {
+	Deaf
+	cancel context.CancelCauseFunc
 }
-func (d pipeDoor) fail(uint64, abi.Ref, error) bool  { return false }
-func (d pipeDoor) delegate(uint64, abi.Ref, abi.Ref) {}
-func (d pipeDoor) expire(int64) bool                 { return false }
-func (d pipeDoor) left() []abi.Ref                   { return nil }
+
+// Ended implements Receiver.
+func (f function) Ended(abi.Ref, string) bool { f.cancel(errs.ErrGone); return true }
+
+// Shut implements Receiver.
+func (f function) Shut() bool { f.cancel(errs.ErrGone); return true }

@@ -1,4 +1,4 @@
-package host
+package outside
 
 import (
 	"context"
@@ -8,26 +8,30 @@ import (
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/event"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/host/span"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Inbox is a ref and a mailbox for code that is not an actor: it sends under its own ref,
 // receives whatever it is sent, and watches. All methods may be called concurrently.
 type Inbox struct {
-	sys  *System
-	ref  Ref
+	t    *Table
+	ref  ref.Ref
 	size int
 
 	mu      sync.Mutex
-	queue   []Message
+	queue   []message.Message
 	asked   map[uint64]*asks.Answerers // who may answer, by correlation
 	waiting map[uint64][]abi.Ref       // handles to be told when such an ask is over
 	told    []abi.Ref                  // handles that are to be told now
-	watched map[abi.Ref]Ref
+	watched map[abi.Ref]ref.Ref
 	ready   chan struct{} // holds a token while the queue is not empty
 	closed  bool
 	done    chan struct{} // closed with it
@@ -36,44 +40,42 @@ type Inbox struct {
 // DefaultInbox is how many messages an inbox keeps unless it is told otherwise.
 const DefaultInbox = 1000
 
-// Inbox makes an inbox for size messages, DefaultInbox if it is not above 0. What does not
-// fit is a dead letter; news of watched actors always fit. Close it in the end. The end of the
-// system closes it, too, but for what it has received by then and the ends of those it watches.
-func (s *System) Inbox(size int) *Inbox {
+// NewInbox makes an inbox for size messages, DefaultInbox if it is not above 0.
+func (t *Table) NewInbox(size int) *Inbox {
 	if size <= 0 {
 		size = DefaultInbox
 	}
-	i := &Inbox{sys: s, size: size, asked: map[uint64]*asks.Answerers{}, watched: map[abi.Ref]Ref{}, ready: make(chan struct{}, 1), done: make(chan struct{})}
-	i.ref = newRef(s.outside.newRef(), s.tempPath())
-	s.outside.put(i.ref.UID(), (*inboxDoor)(i))
-	if s.outside.closed.Load() && s.outside.remove(i.ref.UID()) {
-		(*inboxDoor)(i).shut()
+	i := &Inbox{t: t, size: size, asked: map[uint64]*asks.Answerers{}, watched: map[abi.Ref]ref.Ref{}, ready: make(chan struct{}, 1), done: make(chan struct{})}
+	i.ref = ref.Of(t.NewRef(), t.Path)
+	t.Put(i.ref.UID(), (*inboxDoor)(i))
+	if t.closed.Load() && t.Remove(i.ref.UID()) {
+		(*inboxDoor)(i).Shut()
 	}
 	return i
 }
 
 // Ref is the inbox's ref.
-func (i *Inbox) Ref() Ref { return i.ref }
+func (i *Inbox) Ref() ref.Ref { return i.ref }
 
 // Tell sends a message from the inbox.
-func (i *Inbox) Tell(to Ref, v any) error { return i.Ask(to, v, 0) }
+func (i *Inbox) Tell(to ref.Ref, v any) error { return i.Ask(to, v, 0) }
 
 // Ask is Tell with a correlation, which the answer will have; see [System.Ask] for how
 // an ask can end. There is no timeout. It fails with ErrLimit while
 // DefaultInbox asks wait, or as many as the inbox holds messages if those are more.
-func (i *Inbox) Ask(to Ref, v any, correlation uint64) error {
+func (i *Inbox) Ask(to ref.Ref, v any, correlation uint64) error {
 	e, err := message.Envelope(v)
 	if err != nil {
 		return err
 	}
 	if correlation != 0 && !i.expect(correlation, to.UID()) {
 		e.Free()
-		return ErrLimit
+		return errs.ErrLimit
 	}
 	e.Sender, e.Correlation, e.SenderPath = i.ref.UID(), correlation, i.ref.URI()
-	span := i.sys.fromOutside(context.Background(), SendSpan, to, e)
-	err = i.sys.deliver(nil, to.UID(), e)
-	i.sys.sent(span, err)
+	s := i.t.kernel.Begin(context.Background(), span.Send, to, e)
+	err = i.t.kernel.Deliver(to.UID(), e)
+	i.t.kernel.Sent(s, err)
 	return err
 }
 
@@ -100,7 +102,7 @@ func (i *Inbox) Forget(correlation uint64) {
 	i.mu.Lock()
 	i.answered(correlation)
 	i.mu.Unlock()
-	(*inboxDoor)(i).tell()
+	i.t.abandoned((*inboxDoor)(i).over())
 }
 
 // answered ends an ask. The caller holds mu, and calls tell after releasing it.
@@ -112,7 +114,7 @@ func (i *Inbox) answered(correlation uint64) {
 
 // Receive takes the next message, and waits for one if there is none. The error is
 // the context's, wrapped in ErrTimeout, or ErrClosed when the inbox was closed or the system has ended.
-func (i *Inbox) Receive(ctx context.Context) (Message, error) {
+func (i *Inbox) Receive(ctx context.Context) (message.Message, error) {
 	for {
 		if m, ok := i.TryReceive(); ok {
 			return m, nil
@@ -123,22 +125,22 @@ func (i *Inbox) Receive(ctx context.Context) (Message, error) {
 			if m, ok := i.TryReceive(); ok {
 				return m, nil
 			}
-			return Message{}, ErrClosed
+			return message.Message{}, errs.ErrClosed
 		case <-ctx.Done():
-			return Message{}, fmt.Errorf("%w: %w", ErrTimeout, ctx.Err())
+			return message.Message{}, fmt.Errorf("%w: %w", errs.ErrTimeout, ctx.Err())
 		}
 	}
 }
 
 // TryReceive takes the next message if there is one.
-func (i *Inbox) TryReceive() (Message, bool) {
+func (i *Inbox) TryReceive() (message.Message, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.queue) == 0 {
-		return Message{}, false
+		return message.Message{}, false
 	}
 	m := i.queue[0]
-	i.queue[0] = Message{}
+	i.queue[0] = message.Message{}
 	i.queue = i.queue[1:]
 	if len(i.queue) > 0 {
 		i.wake() // for another receiver
@@ -148,23 +150,23 @@ func (i *Inbox) TryReceive() (Message, bool) {
 
 // Watch makes the end of an actor known by a Message of KindTerminated whose
 // Sender is that actor, after everything that it has sent. It may have ended already.
-func (i *Inbox) Watch(ref Ref) {
+func (i *Inbox) Watch(to ref.Ref) {
 	i.mu.Lock()
 	if i.watched == nil {
 		i.mu.Unlock()
 		return // closed
 	}
-	i.watched[ref.UID()] = ref
+	i.watched[to.UID()] = to
 	i.mu.Unlock()
-	if !i.sys.signal(nil, ref.UID(), signal.Signal{Kind: signal.Watch, From: i.ref.UID()}) {
-		i.ended(ref.UID(), "unknown") // if the end of the system has taken it out already
+	if !i.t.kernel.Signal(to.UID(), signal.Signal{Kind: signal.Watch, From: i.ref.UID()}) {
+		i.ended(to.UID(), "unknown") // if the end of the system has taken it out already
 	}
 }
 
 // Unwatch ends a watch, even if its message waits already.
-func (i *Inbox) Unwatch(ref Ref) {
-	i.forgetEnd(ref.UID())
-	i.sys.signal(nil, ref.UID(), signal.Signal{Kind: signal.Unwatch, From: i.ref.UID()})
+func (i *Inbox) Unwatch(to ref.Ref) {
+	i.forgetEnd(to.UID())
+	i.t.kernel.Signal(to.UID(), signal.Signal{Kind: signal.Unwatch, From: i.ref.UID()})
 }
 
 // forgetEnd drops a watch, and its message.
@@ -183,14 +185,14 @@ func (i *Inbox) forgetEnd(uid abi.Ref) {
 // Close ends the inbox: later messages to it are dead letters, messages that wait
 // are dropped, and Receive fails.
 func (i *Inbox) Close() {
-	i.sys.outside.remove(i.ref.UID())
+	i.t.Remove(i.ref.UID())
 	i.mu.Lock()
 	watched := slices.Sorted(maps.Keys(i.watched))
 	i.queue, i.watched = nil, nil
 	i.close()
 	i.mu.Unlock()
 	for _, uid := range watched {
-		i.sys.signal(nil, uid, signal.Signal{Kind: signal.Unwatch, From: i.ref.UID()})
+		i.t.kernel.Signal(uid, signal.Signal{Kind: signal.Unwatch, From: i.ref.UID()})
 	}
 }
 
@@ -204,9 +206,9 @@ func (i *Inbox) close() {
 }
 
 // put takes a message in. mu is held.
-func (i *Inbox) put(m Message) error {
+func (i *Inbox) put(m message.Message) error {
 	if i.closed || len(i.queue) >= i.size {
-		return ErrMailboxFull
+		return errs.ErrMailboxFull
 	}
 	i.queue = append(i.queue, m)
 	i.wake()
@@ -227,36 +229,36 @@ func (i *Inbox) news(uid abi.Ref, reason string) {
 		return
 	}
 	delete(i.watched, uid)
-	i.queue = append(i.queue, Message{Kind: abi.KindTerminated, Sender: ref, Payload: message.AppendText(nil, reason)})
+	i.queue = append(i.queue, message.Message{Kind: abi.KindTerminated, Sender: ref, Payload: message.AppendText(nil, reason)})
 	i.wake()
 }
 
-// inboxDoor is the inbox as an outsider.
+// inboxDoor is the inbox as a Receiver.
 type inboxDoor Inbox
 
-func (d *inboxDoor) take(s *System, e *mailbox.Envelope) (DeadReason, error, bool) {
+func (d *inboxDoor) Take(t *Table, e *mailbox.Envelope) (event.DeadReason, error, bool) {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if answer := e.Kind == abi.KindReply || e.Kind == abi.KindReplyError; answer && e.Correlation != 0 {
 		a := i.asked[e.Correlation]
 		if a == nil {
-			return DeadLate, ErrUnknown, false
+			return event.DeadLate, errs.ErrUnknown, false
 		}
 		if e.Flags&mark.Ours == 0 && !a.Has(e.Sender) {
-			return DeadForged, ErrDenied, false
+			return event.DeadForged, errs.ErrDenied, false
 		}
 		if a.Remove(e.Sender) {
 			i.answered(e.Correlation)
 		}
 	}
-	if err := i.put(s.message(e)); err != nil {
-		return DeadMailboxFull, err, false
+	if err := i.put(t.message(e)); err != nil {
+		return event.DeadMailboxFull, err, false
 	}
 	return 0, nil, false
 }
 
-func (d *inboxDoor) fail(correlation uint64, target abi.Ref, err error) bool {
+func (d *inboxDoor) Fail(correlation uint64, target abi.Ref, err error) bool {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -267,11 +269,11 @@ func (d *inboxDoor) fail(correlation uint64, target abi.Ref, err error) bool {
 	if a.Remove(target) {
 		i.answered(correlation)
 	}
-	_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Sender: i.sys.refOf(target), Correlation: correlation, Payload: message.AppendText(nil, err.Error())}, err))
+	_ = i.put(message.Unanswered(message.Message{Kind: abi.KindReplyError, Sender: i.t.kernel.RefOf(target), Correlation: correlation, Payload: message.AppendText(nil, err.Error())}, err))
 	return false
 }
 
-func (d *inboxDoor) delegate(correlation uint64, from, to abi.Ref) {
+func (d *inboxDoor) Delegate(correlation uint64, from, to abi.Ref) {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -280,20 +282,22 @@ func (d *inboxDoor) delegate(correlation uint64, from, to abi.Ref) {
 	}
 }
 
-func (d *inboxDoor) ended(of abi.Ref, reason string) bool {
+func (d *inboxDoor) Ended(of abi.Ref, reason string) bool {
 	(*Inbox)(d).ended(of, reason)
 	return false
 }
-func (d *inboxDoor) expire(int64) bool { return false }
 
-// shut implements outsider: asks that are open end as others do, and who is watched has ended. The last actors may
+// Expire implements Receiver.
+func (d *inboxDoor) Expire(int64) (over, swept bool) { return false, false }
+
+// Shut implements Receiver: asks that are open end as others do, and who is watched has ended. The last actors may
 // tell of their ends only when the guardians have gone.
-func (d *inboxDoor) shut() bool {
+func (d *inboxDoor) Shut() bool {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, c := range slices.Sorted(maps.Keys(i.asked)) {
-		_ = i.put(message.Unanswered(Message{Kind: abi.KindReplyError, Correlation: c, Payload: message.AppendText(nil, ErrStopped.Error())}, ErrStopped))
+		_ = i.put(message.Unanswered(message.Message{Kind: abi.KindReplyError, Correlation: c, Payload: message.AppendText(nil, errs.ErrStopped.Error())}, errs.ErrStopped))
 	}
 	for _, uid := range slices.Sorted(maps.Keys(i.watched)) {
 		i.news(uid, "the system has ended")
@@ -302,8 +306,8 @@ func (d *inboxDoor) shut() bool {
 	return true
 }
 
-// left returns all handles: the inbox is closed.
-func (d *inboxDoor) left() []abi.Ref {
+// Left implements Receiver: it returns all handles: the inbox is closed.
+func (d *inboxDoor) Left() []abi.Ref {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -315,8 +319,8 @@ func (d *inboxDoor) left() []abi.Ref {
 	return all
 }
 
-// observe registers a handle to be told when an ask is over; false if it is over already.
-func (d *inboxDoor) observe(correlation uint64, handle abi.Ref) bool {
+// Observe registers a handle to be told when an ask is over; false if it is over already.
+func (d *inboxDoor) Observe(correlation uint64, handle abi.Ref) bool {
 	i := (*Inbox)(d)
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -335,16 +339,14 @@ func (d *inboxDoor) observe(correlation uint64, handle abi.Ref) bool {
 	return true
 }
 
-// tell tells the handles of asks that are over. The caller holds no lock.
-func (d *inboxDoor) tell() {
+// over takes the handles of asks that are over. The caller holds no lock.
+func (d *inboxDoor) over() []abi.Ref {
 	i := (*Inbox)(d)
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	told := i.told
 	i.told = nil
-	i.mu.Unlock()
-	for _, handle := range told {
-		i.sys.abandoned(nil, handle)
-	}
+	return told
 }
 
 // wake wakes one receiver. mu is held.
@@ -353,4 +355,19 @@ func (i *Inbox) wake() {
 	case i.ready <- struct{}{}:
 	default:
 	}
+}
+
+// Identify asks every actor that a path with patterns names who it is, and returns how many it has
+// asked. Each of them answers with a Message of KindReply. A path without patterns and without an
+// actor is answered with KindReplyError.
+func (i *Inbox) Identify(path string, correlation uint64) int {
+	n, nobody := i.t.kernel.Identify(path, i.ref.UID(), correlation, func(uid abi.Ref) bool {
+		return correlation == 0 || i.expect(correlation, uid)
+	})
+	if nobody {
+		i.mu.Lock()
+		_ = i.put(message.Message{Kind: abi.KindReplyError, Correlation: correlation, Payload: message.AppendText(nil, abi.NoSuchActor)})
+		i.mu.Unlock()
+	}
+	return n
 }
