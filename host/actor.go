@@ -98,7 +98,7 @@ type actor struct {
 	taken     *asks.Taken // bound questions; nil: none
 	keeping   *keeping    // nil: it has handed nothing on
 	kept      *keptState  // nil: the parent is no keeper
-	ended     ending      // how it came to wait, or to stop
+	ended     life.Ending // how it came to wait, or to stop
 	surplus   bool        // a guest that has an instance beyond the bound
 	crowded   bool        // the start was refused because there is no room
 	withdrawn bool        // the turn that spawned it has failed
@@ -128,15 +128,6 @@ func (h *holds) none() bool           { return h.set.Load() == 0 }
 func (h *holds) has(what uint32) bool { return h.set.Load()&what != 0 }
 func (h *holds) add(what uint32)      { h.set.Store(h.set.Load() | what) }
 func (h *holds) drop(what uint32)     { h.set.Store(h.set.Load() &^ what) }
-
-// ending is how an actor came to wait for its supervisor, or to stop.
-type ending uint8
-
-const (
-	endOrdered   ending = iota // somebody else wants it, or nothing has ended
-	endByItself                // by its own wish or failure
-	endEscalated               // it waits because of a child's failure
-)
 
 var nullPayload = message.Null
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -23,9 +24,9 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	}
 	weight, snap := sandbox.Weight(g.inst.Image), (*sandbox.Snapshot)(nil)
 	if a.props.state != nil {
-		saved, err := decodeState(*a.props.state)
+		was, err := saved.Decode(*a.props.state)
 		if err == nil {
-			snap, err = sandbox.DecodeSnapshot(g.inst.Image, saved.Guest, a.props.limits.Memory)
+			snap, err = sandbox.DecodeSnapshot(g.inst.Image, was.Guest, a.props.limits.Memory)
 		}
 		if err != nil {
 			return asFailure(abi.FailureInit, err), false

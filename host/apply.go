@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/paths"
@@ -135,7 +136,7 @@ func (g *guest) applyLocal(scr *scratch, cmd *abi.Command, current *mailbox.Enve
 		}
 	case abi.OpUnhandled:
 		if current.Kind == abi.KindTerminated {
-			a.fail(scr, a.deathPact(), endByItself)
+			a.fail(scr, a.deathPact(), life.ByItself)
 		} else {
 			a.unhandled(current)
 		}
@@ -472,7 +473,7 @@ func (g *guest) tellRefusal(scr *scratch, e *mailbox.Envelope) {
 	a := g.actor
 	if err := a.box.Crowded(e.Size()); err != nil {
 		scr.cache.Free(e)
-		a.fail(scr, &abi.Failure{Kind: abi.FailureMemoryLimit, Reason: "its mailbox is full of what was refused to it, see " + errs.KeyOf(err, "limits.mailbox"), Turn: a.turns}, endByItself)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureMemoryLimit, Reason: "its mailbox is full of what was refused to it, see " + errs.KeyOf(err, "limits.mailbox"), Turn: a.turns}, life.ByItself)
 		return
 	}
 	scr.trace.Stamp(e)

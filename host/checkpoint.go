@@ -15,8 +15,8 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
-	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
@@ -30,139 +30,6 @@ import (
 // turn, and nothing that they tell each other is under way, so that what each of them has is all there is. Then nothing of
 // them runs until all is copied. What others send them meanwhile waits, and is in the log behind the checkpoint or in it: the
 // positions of messages tell which.
-
-// headState is what a checkpoint has besides actors.
-type headState struct {
-	Version  int              `cbor:"1,keyasint"`
-	Lives    []livesState     `cbor:"2,keyasint"`
-	Super    supervisor.State `cbor:"3,keyasint"` // of /user
-	Jitter   []byte           `cbor:"4,keyasint,omitempty"`
-	Children []childState     `cbor:"5,keyasint"` // the durable ones
-}
-
-// livesState is how many lives an actor below /user has had.
-type livesState struct {
-	_    struct{} `cbor:",toarray"`
-	Path string
-	N    uint64
-}
-
-// wholeState is what there is to an actor besides a guest's own state.
-type wholeState struct {
-	Parent   abi.Ref `cbor:"1,keyasint"`
-	Path     string  `cbor:"2,keyasint"`
-	Args     []byte  `cbor:"3,keyasint"`
-	Code     []byte  `cbor:"4,keyasint"`
-	Spawned  bool    `cbor:"5,keyasint,omitempty"` // by its parent, with these options; else the parent's props name it
-	Options  []byte  `cbor:"6,keyasint,omitempty"`
-	Position uint64  `cbor:"7,keyasint"` // of the last message that the mailbox has taken
-
-	Life      life.State   `cbor:"8,keyasint"`
-	Suspended int          `cbor:"9,keyasint,omitempty"`
-	Paused    bool         `cbor:"10,keyasint,omitempty"`
-	Below     bool         `cbor:"11,keyasint,omitempty"` // and so is all below it
-	Begun     bool         `cbor:"12,keyasint,omitempty"`
-	Crowded   bool         `cbor:"13,keyasint,omitempty"`
-	Orders    uint64       `cbor:"14,keyasint,omitempty"`
-	Cause     *abi.Failure `cbor:"15,keyasint,omitempty"`
-	Ended     ending       `cbor:"16,keyasint,omitempty"`
-	Started   int64        `cbor:"17,keyasint,omitempty"` // the incarnation, ns since 1970
-	Turned    int64        `cbor:"18,keyasint,omitempty"` // time of the last turn
-	Failed    bool         `cbor:"19,keyasint,omitempty"` // the guest's state is the one after a failed turn
-
-	Due      int64         `cbor:"20,keyasint,omitempty"` // of the receive timeout
-	Waits    bool          `cbor:"21,keyasint,omitempty"` // its envelope waits in the mailbox
-	Mail     []mailState   `cbor:"22,keyasint,omitempty"`
-	Watchers []abi.Ref     `cbor:"23,keyasint,omitempty"`
-	Rewind   *rewindState  `cbor:"24,keyasint,omitempty"`
-	Start    *startState   `cbor:"25,keyasint,omitempty"` // a start that waits for room
-	Restart  *restartState `cbor:"26,keyasint,omitempty"`
-	Grace    *graceState   `cbor:"27,keyasint,omitempty"`
-
-	Super     supervisor.State `cbor:"28,keyasint"`
-	Jitter    []byte           `cbor:"29,keyasint,omitempty"`
-	AutoNames uint64           `cbor:"30,keyasint,omitempty"`
-	HostRefs  uint64           `cbor:"31,keyasint,omitempty"`
-
-	Limits *Limits `cbor:"32,keyasint,omitempty"` // nil in those of earlier releases
-	Next   []byte  `cbor:"33,keyasint,omitempty"` // what its next incarnation begins with, if that is not Code
-
-	knows map[abi.Ref]bool // actors of the checkpoint; not stored
-}
-
-// rewindState is what resume needs.
-type rewindState struct {
-	Why   string        `cbor:"1,keyasint,omitempty"`
-	Guest []byte        `cbor:"2,keyasint,omitempty"`
-	Log   []loggedState `cbor:"3,keyasint,omitempty"`
-}
-
-type loggedState struct {
-	_      struct{} `cbor:",toarray"`
-	Mail   mailState
-	Now    int64
-	Turn   uint64
-	Behind bool
-	Unread bool
-}
-
-type startState struct {
-	_     struct{} `cbor:",toarray"`
-	Cause *abi.Failure
-	Held  bool
-}
-
-type restartState struct {
-	_                struct{} `cbor:",toarray"`
-	Cause            *abi.Failure
-	Due              int64 // ns since 1970; of one with a delay
-	Delay, Over      bool  // there was a delay; it has passed
-	Keep, Hold, Told bool
-}
-
-type graceState struct {
-	_    struct{} `cbor:",toarray"`
-	All  bool
-	Due  int64
-	Mail []mailState
-}
-
-// wrong says why w is no state that an actor can be in.
-func (w *wholeState) wrong() string {
-	switch {
-	case w.Parent == 0 || w.Path == "" || len(w.Path) > abi.MaxPath:
-		return "it has no parent or no path"
-	case w.Life > life.Restarting || w.Suspended < 0 || w.Ended > endEscalated:
-		return "its life is in a state that none can be in"
-	case w.Restart != nil != (w.Life == life.Restarting):
-		return "it has a restart, or lacks one"
-	}
-	lists := [][]mailState{w.Mail}
-	if w.Grace != nil {
-		lists = append(lists, w.Grace.Mail)
-	}
-	for _, list := range lists {
-		for i := range list {
-			if list[i].Position == 0 || list[i].Position > w.Position {
-				return "its mailbox has a message from nowhere"
-			}
-		}
-	}
-	return ""
-}
-
-// partOf implements rebuild.Part.
-func partOf(b []byte) (rebuild.PartOf, error) {
-	var head headState
-	if err := stateDecoder.Unmarshal(b, &head); err == nil && head.Version >= oldestState && head.Version <= stateVersion {
-		return rebuild.PartOf{}, nil
-	}
-	s, err := decodeState(b)
-	if err != nil || s.Whole == nil {
-		return rebuild.PartOf{}, errors.Join(err, errState)
-	}
-	return rebuild.PartOf{Path: s.Whole.Path, Type: s.Type, Ref: s.Ref, Parent: s.Whole.Parent, Turns: s.Turns, Codes: [2][]byte{s.Whole.Code, s.Whole.Next}}, nil
-}
 
 // errNotNow says that a checkpoint cannot be made because something is under way that ends by itself.
 var errNotNow = errors.New("host: an actor is between two states")
@@ -190,7 +57,7 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 		return err
 	}
 	var tooLarge []excess
-	b, err := stateEncoder.Marshal(head)
+	b, err := saved.Encoder.Marshal(head)
 	if err == nil {
 		err = each(b)
 	}
@@ -198,7 +65,7 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 		if err != nil {
 			return err
 		}
-		var state actorState
+		var state saved.State
 		if !visit(ctx, a, func() { err = wholeOf(a, &state) }) {
 			return context.Cause(ctx)
 		}
@@ -206,7 +73,7 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 			unsaved(a, "its state cannot be kept: "+strings.TrimPrefix(err.Error(), "runtime: "))
 		}
 		if err == nil {
-			b, err = stateEncoder.Marshal(&state)
+			b, err = saved.Encoder.Marshal(&state)
 		}
 		if most := a.props.limits.Durable; err == nil && most > 0 && int64(len(b)) > most {
 			tooLarge = append(tooLarge, excess{a, len(b)})
@@ -323,8 +190,8 @@ func treeOf(s *System) (all []*actor) {
 	return all
 }
 
-func headOf(s *System, all []*actor) *headState {
-	h := &headState{Version: stateVersion, Super: s.user.super.Save(uidOf), Jitter: s.user.jitter(), Children: childrenOf(s.user, func(k *actor) bool { return k.durable })}
+func headOf(s *System, all []*actor) *saved.Head {
+	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.jitter(), Children: childrenOf(s.user, func(k *actor) bool { return k.durable })}
 	h.Super.Undecided = slices.DeleteFunc(h.Super.Undecided, func(r supervisor.ReportState) bool {
 		return !slices.ContainsFunc(all, func(a *actor) bool { return a.uid == r.Of })
 	})
@@ -332,9 +199,9 @@ func headOf(s *System, all []*actor) *headState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for path, n := range d.lives {
-		h.Lives = append(h.Lives, livesState{Path: path, N: n})
+		h.Lives = append(h.Lives, saved.Lives{Path: path, N: n})
 	}
-	slices.SortFunc(h.Lives, func(a, b livesState) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(h.Lives, func(a, b saved.Lives) int { return strings.Compare(a.Path, b.Path) })
 	return h
 }
 
@@ -350,10 +217,10 @@ func (a *actor) jitter() []byte {
 }
 
 // wholeOf copies the state of an actor, which rests.
-func wholeOf(a *actor, s *actorState) error {
+func wholeOf(a *actor, s *saved.State) error {
 	g := a.behaviour.(*guest)
 	limits := a.props.limits
-	w := &wholeState{
+	w := &saved.Whole{
 		Limits: &limits,
 		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.holds.has(holdPaused), Below: a.holds.has(holdBelow), Begun: a.begun.Load(),
@@ -382,10 +249,10 @@ func wholeOf(a *actor, s *actorState) error {
 	case w.Life == life.Failed && !a.member.Suspended:
 		return errNotNow
 	case r != nil:
-		w.Restart = &restartState{Cause: r.cause, Delay: r.delay, Over: r.due, Keep: r.keep, Hold: r.hold, Told: r.told, Due: a.due.Load()}
+		w.Restart = &saved.Restart{Cause: r.cause, Delay: r.delay, Over: r.due, Keep: r.keep, Hold: r.hold, Told: r.told, Due: a.due.Load()}
 	}
 	if x := g.start; x != nil && w.Life == life.Running {
-		w.Start = &startState{Cause: x.cause, Held: x.held}
+		w.Start = &saved.Start{Cause: x.cause, Held: x.held}
 	} else if w.Life == life.Running && !w.Begun {
 		return errNotNow
 	}
@@ -396,49 +263,18 @@ func wholeOf(a *actor, s *actorState) error {
 	if err := g.saveRewind(w); err != nil {
 		return err
 	}
-	waits := waiting{timers: map[uint64]bool{}, asks: map[uint64]bool{}}
-	w.Mail, w.Position = recordedOf(a).save(&waits)
+	waits := saved.NewWaiting(&a.work, a)
+	w.Mail, w.Position = recordedOf(a).save(waits)
 	if x := a.gate.Grace(); x != nil {
-		w.Grace = &graceState{All: a.gate.Holds(), Due: a.gate.Due().UnixNano()}
-		a.gate.Held(func(e *mailbox.Envelope) { w.Grace.Mail = append(w.Grace.Mail, waits.mail(a, e)) })
+		w.Grace = &saved.Grace{All: a.gate.Holds(), Due: a.gate.Due().UnixNano()}
+		a.gate.Held(func(e *mailbox.Envelope) { w.Grace.Mail = append(w.Grace.Mail, waits.Mail(e, a.sysq.Waiting())) })
 	}
-	if a.work.Receive != nil {
-		w.Due, w.Waits = a.work.Receive.Due().UnixNano(), waits.receive
-	}
-	for i := range s.Timers {
-		s.Timers[i].Waits = waits.timers[s.Timers[i].Key]
-	}
-	for i := range s.Asks {
-		s.Asks[i].Waits = waits.asks[s.Asks[i].Correlation]
-	}
+	waits.Note(s)
 	return nil
 }
 
-// waiting are the alarms of an actor whose envelopes wait already.
-type waiting struct {
-	timers, asks map[uint64]bool
-	receive      bool
-}
-
-// mail is mailOf with the mark of an alarm that is there.
-func (w *waiting) mail(a *actor, e *mailbox.Envelope) mailState {
-	m := mailOf(e)
-	if m.Mark != unmarked || e.Value == nil {
-		return m
-	}
-	switch {
-	case e.Kind == abi.KindTimer && a.work.Timers.Current(e):
-		m.Mark, w.timers[e.Correlation] = markCurrent, true
-	case e.Kind == abi.KindReceiveTimeout && a.work.Receive.Current(e):
-		m.Mark, w.receive = markCurrent, true
-	case e.Kind == abi.KindAskTimeout && a.work.StillCounts(a, e, a.sysq.Waiting()) == work.Counts:
-		m.Mark, w.asks[e.Correlation] = markCurrent, true
-	}
-	return m
-}
-
 // save copies what waits and still counts.
-func (b *recordedBox) save(w *waiting) (mail []mailState, position uint64) {
+func (b *recordedBox) save(w *saved.Waiting) (mail []saved.Mail, position uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var es []*Envelope
@@ -450,18 +286,18 @@ func (b *recordedBox) save(w *waiting) (mail []mailState, position uint64) {
 				continue // it is dropped when its turn comes
 			}
 		}
-		mail = append(mail, w.mail(b.a, e))
+		mail = append(mail, w.Mail(e, b.a.sysq.Waiting()))
 	}
 	b.inner.PushFront(es...)
 	return mail, b.position
 }
 
-func (g *guest) saveRewind(w *wholeState) (err error) {
+func (g *guest) saveRewind(w *saved.Whole) (err error) {
 	s := g.inst.States
 	if s == nil {
 		return nil
 	}
-	w.Rewind = &rewindState{Why: s.Why}
+	w.Rewind = &saved.Rewind{Why: s.Why}
 	if s.Why != "" {
 		return nil
 	}
@@ -469,7 +305,7 @@ func (g *guest) saveRewind(w *wholeState) (err error) {
 		return err
 	}
 	for _, l := range s.Log {
-		w.Rewind.Log = append(w.Rewind.Log, loggedState{Mail: mailOf(l.Mail), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
+		w.Rewind.Log = append(w.Rewind.Log, saved.Logged{Mail: saved.MailOf(l.Mail), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
 	}
 	return nil
 }
@@ -477,15 +313,15 @@ func (g *guest) saveRewind(w *wholeState) (err error) {
 // Restore implements rebuild.Port.
 func (p *repeats) Restore(parts [][]byte) error {
 	s := p.sys
-	var head headState
+	var head saved.Head
 	if len(parts) == 0 {
 		return errors.New("a checkpoint without a head")
 	}
-	if err := stateDecoder.Unmarshal(parts[0], &head); err != nil {
+	if err := saved.Decoder.Unmarshal(parts[0], &head); err != nil {
 		return fmt.Errorf("the head of the checkpoint: %w", err)
 	}
-	if head.Version < oldestState || head.Version > stateVersion {
-		return fmt.Errorf("the checkpoint has version %d, this host reads versions %d to %d", head.Version, oldestState, stateVersion)
+	if head.Version < saved.Oldest || head.Version > saved.Version {
+		return fmt.Errorf("the checkpoint has version %d, this host reads versions %d to %d", head.Version, saved.Oldest, saved.Version)
 	}
 	s.durable.mu.Lock()
 	for _, l := range head.Lives {
@@ -493,16 +329,16 @@ func (p *repeats) Restore(parts [][]byte) error {
 	}
 	s.durable.mu.Unlock()
 	knows := map[abi.Ref]bool{}
-	all := make([]*actorState, len(parts)-1)
+	all := make([]*saved.State, len(parts)-1)
 	for i, b := range parts[1:] {
-		x, err := decodeState(b)
+		x, err := saved.Decode(b)
 		if err == nil && x.Whole == nil {
 			err = errors.New("it has no life")
 		}
 		if err != nil {
 			return fmt.Errorf("actor %d of the checkpoint: %w", i, err)
 		}
-		all[i], x.Whole.knows, knows[x.Ref] = x, knows, true
+		all[i], x.Whole.Knows, knows[x.Ref] = x, knows, true
 	}
 	for _, x := range all {
 		if err := p.restore(x); err != nil {
@@ -517,7 +353,7 @@ func (p *repeats) Restore(parts [][]byte) error {
 			a.super.Family.SetCounters(x.Whole.AutoNames, x.Whole.HostRefs)
 		}
 	}
-	left := slices.DeleteFunc(head.Children, func(k childState) bool { return s.here(k.Ref) == nil }) // forgotten since
+	left := slices.DeleteFunc(head.Children, func(k saved.Child) bool { return s.here(k.Ref) == nil }) // forgotten since
 	head.Super.Undecided = slices.DeleteFunc(head.Super.Undecided, func(r supervisor.ReportState) bool { return s.here(r.Of) == nil })
 	if err := restoreFamily(s.user, left, &head.Super, head.Jitter); err != nil {
 		return fmt.Errorf("the checkpoint: %w", err)
@@ -526,7 +362,7 @@ func (p *repeats) Restore(parts [][]byte) error {
 }
 
 // restore makes one actor.
-func (p *repeats) restore(x *actorState) error {
+func (p *repeats) restore(x *saved.State) error {
 	w := x.Whole
 	parent := p.sys.here(w.Parent)
 	if parent == nil {
@@ -574,7 +410,7 @@ func (p *repeats) restore(x *actorState) error {
 }
 
 // propsOf are the props that an actor was made with; nil: it is left out.
-func (p *repeats) propsOf(parent *actor, name string, x *actorState) (*Props, error) {
+func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (*Props, error) {
 	w := x.Whole
 	switch {
 	case parent == p.sys.user:
@@ -601,11 +437,10 @@ func (p *repeats) propsOf(parent *actor, name string, x *actorState) (*Props, er
 }
 
 // restoreActor is the inverse of wholeOf.
-func restoreActor(scr *scratch, a *actor, x *actorState) error {
+func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 	g, w := a.behaviour.(*guest), x.Whole
-	limits := &a.props.limits
-	if len(x.Timers) > limits.Timers || len(x.Asks) > limits.Asks || len(x.Watches) > limits.Watches || len(x.Stash) > limits.Stash || len(x.Lookouts) > lookouts.Most {
-		return fmt.Errorf("%w: more timers, asks, watches or stashed messages than its limits allow now", errState)
+	if err := x.Exceeds(&a.props.limits); err != nil {
+		return err
 	}
 	a.life.Restore(w.Life, w.Suspended)
 	if a.holds.drop(holdPaused | holdBelow); w.Paused {
@@ -639,7 +474,7 @@ func restoreActor(scr *scratch, a *actor, x *actorState) error {
 			g.inst.States.Snap = *snap
 			for i := range r.Log {
 				l := &r.Log[i]
-				g.inst.States.Remember(instance.Logged{Mail: l.Mail.envelope(), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
+				g.inst.States.Remember(instance.Logged{Mail: l.Mail.Envelope(), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
 			}
 		}
 		g.inst.NoteStates()
@@ -677,7 +512,7 @@ func restoreActor(scr *scratch, a *actor, x *actorState) error {
 	defer b.mu.Unlock()
 	b.position = w.Position
 	for i := range w.Mail {
-		if !b.inner.Force(a.envelopeOf(&w.Mail[i])) {
+		if !b.inner.Force(w.Mail[i].Marked(&a.work)) {
 			return errors.New("its mailbox is closed")
 		}
 	}
@@ -687,28 +522,8 @@ func restoreActor(scr *scratch, a *actor, x *actorState) error {
 	return nil
 }
 
-// envelopeOf is the envelope of m, with what its alarm knows it by.
-func (a *actor) envelopeOf(m *mailState) *mailbox.Envelope {
-	e := m.envelope()
-	if m.Mark == markCurrent {
-		switch m.Kind {
-		case abi.KindTimer:
-			e.Value = a.work.Timers.Mark(m.Correlation)
-		case abi.KindReceiveTimeout:
-			if a.work.Receive != nil {
-				e.Value = a.work.Receive.Mark()
-			}
-		case abi.KindAskTimeout:
-			if ask := a.work.Asks.Get(m.Correlation); ask != nil {
-				e.Value = ask
-			}
-		}
-	}
-	return e
-}
-
 // restoreFamily restores what a supervisor has noted about its children.
-func restoreFamily(a *actor, children []childState, state *supervisor.State, jitter []byte) error {
+func restoreFamily(a *actor, children []saved.Child, state *supervisor.State, jitter []byte) error {
 	members := map[abi.Ref]*family.Member[*actor]{}
 	for _, m := range a.super.Family.Members() {
 		members[m.Child.uid] = m

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
@@ -107,7 +108,7 @@ func (a *actor) settle(scr *scratch) bool {
 	case start != nil:
 		a.started(scr, f, *start)
 	case f != nil:
-		a.fail(scr, f, endByItself)
+		a.fail(scr, f, life.ByItself)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -147,7 +148,7 @@ func TestC_3_2_2_DoubleFailure(t *testing.T) {
 	child := must(l.Lookup("/user/a/child"))(t)
 	l.say(a, "crash")
 	c := l.cellOf(a)
-	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap}, endByItself)
+	c.fail(&scratch{w: nil}, &abi.Failure{Kind: abi.FailureTrap}, life.ByItself)
 	l.run()
 	if n := len(l.raw(EventFailed)); n != 1 || l.cellOf(child).life.Suspended() != 1 {
 		t.Errorf("%d failures, %d suspensions", n, l.cellOf(child).life.Suspended())

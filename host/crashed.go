@@ -23,7 +23,7 @@ func DropCrashed() CrashedMessage { return CrashedMessage{} }
 func DeadLetterCrashed() CrashedMessage { return CrashedMessage{letter: true} }
 
 // MaxRedeliveries bounds RedeliverCrashed.
-const MaxRedeliveries = 1000
+const MaxRedeliveries = message.MaxRedeliveries
 
 // RedeliverCrashed delivers the message again, before all that came after it, up to n times (1
 // to MaxRedeliveries); a message that has failed n+1 times becomes a dead letter.

@@ -159,7 +159,7 @@ func (a *actor) comesBack() bool {
 	if a.kept == nil || a.parent.life.State().Ending() {
 		return false
 	}
-	return a.ended == endOrdered || a.cause == nil && a.turns > a.kept.begun
+	return a.ended == life.Ordered || a.cause == nil && a.turns > a.kept.begun
 }
 
 // takeBack stashes what has come back with the end of a child, before messages that have come for its name

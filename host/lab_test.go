@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -217,7 +218,7 @@ func (l *lab) sinkhole() *[]string {
 // fails makes an actor fail while nobody else runs, so that several can at once.
 func (l *lab) fails(path string) {
 	l.t.Helper()
-	l.table.Get(l.at(path).UID()).fail(nil, failure(abi.FailureTrap), endByItself)
+	l.table.Get(l.at(path).UID()).fail(nil, failure(abi.FailureTrap), life.ByItself)
 }
 
 func failure(kind abi.FailureKind) *abi.Failure { return &abi.Failure{Kind: kind, Reason: "told to"} }

@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -52,7 +53,7 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	cause, held := s.cause, s.held
 	if f != nil {
 		if g, ok := a.behaviour.(*guest); !ok || !g.startsLater(f, s) {
-			a.fail(scr, initFailure(f), endByItself)
+			a.fail(scr, initFailure(f), life.ByItself)
 		}
 		return
 	}
@@ -94,7 +95,7 @@ func initFailure(f *abi.Failure) *abi.Failure {
 }
 
 // fail suspends the actor and tells its supervisor. A further failure before the decision changes nothing.
-func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
+func (a *actor) fail(scr *scratch, f *abi.Failure, how life.Ending) {
 	if !a.life.Do(life.Fail) {
 		return
 	}
@@ -113,7 +114,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how ending) {
 
 // report is what the supervisor is told of a failure.
 func (a *actor) report(f *abi.Failure) sysmail.Msg {
-	return sysmail.Msg{Kind: sysmail.ChildFailed, Kin: sysmail.Kin{How: sysmail.If(a.ended == endEscalated, sysmail.Escalated) | sysmail.If(a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit, sysmail.Crowded), Ref: a.uid, Child: a, Failure: f, Reason: a.cannotResume(), Orders: a.orders}}
+	return sysmail.Msg{Kind: sysmail.ChildFailed, Kin: sysmail.Kin{How: sysmail.If(a.ended == life.Escalated, sysmail.Escalated) | sysmail.If(a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit, sysmail.Crowded), Ref: a.uid, Child: a, Failure: f, Reason: a.cannotResume(), Orders: a.orders}}
 }
 
 // quit is the actor's own stop, asked for in a turn that has not failed. The supervisor of a permanent actor is asked
@@ -123,19 +124,19 @@ func (a *actor) quit(scr *scratch, reason string) {
 	switch a.life.State() {
 	case life.Running:
 	case life.Failed:
-		if a.ended == endByItself && a.cause != nil {
-			a.stopNow(scr, reason, endByItself)
+		if a.ended == life.ByItself && a.cause != nil {
+			a.stopNow(scr, reason, life.ByItself)
 		}
 		return
 	default:
 		return
 	}
 	if a.props.life != supervision.Permanent || a.parent == nil {
-		a.stopNow(scr, reason, endByItself)
+		a.stopNow(scr, reason, life.ByItself)
 		return
 	}
 	a.life.Do(life.Fail)
-	a.ended = endByItself
+	a.ended = life.ByItself
 	a.suspendChildren(scr)
 	a.parent.post(scr, sysmail.Msg{Kind: sysmail.ChildEnded, Kin: sysmail.Kin{Ref: a.uid, Reason: reason, Orders: a.orders}})
 }
@@ -157,7 +158,7 @@ func (a *actor) cannotResume() string {
 	switch {
 	case !a.begun.Load():
 		return "there was no turn before"
-	case a.ended == endEscalated:
+	case a.ended == life.Escalated:
 		return "" // it has not failed itself
 	}
 	return a.behaviour.CannotRewind()
@@ -169,10 +170,10 @@ func (a *actor) resume(scr *scratch) {
 	if a.life.State() != life.Failed {
 		return
 	}
-	if g, ok := a.behaviour.(*guest); ok && a.ended != endEscalated && g.resumesLater(scr) {
+	if g, ok := a.behaviour.(*guest); ok && a.ended != life.Escalated && g.resumesLater(scr) {
 		return
 	}
-	if a.ended != endEscalated && (a.cannotResume() != "" || !a.rewind(scr)) {
+	if a.ended != life.Escalated && (a.cannotResume() != "" || !a.rewind(scr)) {
 		f := a.cause
 		if f == nil {
 			f = &abi.Failure{Kind: abi.FailureExit, Reason: "the actor has ended"}
@@ -186,7 +187,7 @@ func (a *actor) resume(scr *scratch) {
 		return
 	}
 	failed := a.super.Escalated()
-	a.ended, a.cause = endOrdered, nil
+	a.ended, a.cause = life.Ordered, nil
 	a.life.Do(life.Resume)
 	a.unsuspendChildren(scr)
 	if failed != nil {
@@ -235,7 +236,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 		return
 	}
 	a.life.Do(life.Restart)
-	a.ended = endOrdered
+	a.ended = life.Ordered
 	a.endIncarnation(scr, End{Begun: a.begun.Load(), Cause: cause, Delayed: m.Delay > 0})
 	r := &restarting{cause: cause, due: m.Delay <= 0, delay: m.Delay > 0, keep: m.How.Has(sysmail.Keep), hold: m.How.Has(sysmail.Hold)}
 	a.restart = r
@@ -329,7 +330,7 @@ func (a *actor) maybeRestart(scr *scratch) {
 }
 
 // stopNow begins the end: the children first.
-func (a *actor) stopNow(scr *scratch, reason string, how ending) {
+func (a *actor) stopNow(scr *scratch, reason string, how life.Ending) {
 	if !a.life.Do(life.Stop) {
 		return
 	}
@@ -417,7 +418,7 @@ func (a *actor) finishStop(scr *scratch) {
 	}
 	a.tapped.End()
 	if a.parent != nil {
-		m := sysmail.Msg{Kind: sysmail.ChildStopped, Kin: sysmail.Kin{How: sysmail.If(a.ended == endByItself, sysmail.ByItself), Ref: a.uid, Child: a}}
+		m := sysmail.Msg{Kind: sysmail.ChildStopped, Kin: sysmail.Kin{How: sysmail.If(a.ended == life.ByItself, sysmail.ByItself), Ref: a.uid, Child: a}}
 		if len(back) > 0 {
 			m.Detail = back
 		}
@@ -464,10 +465,10 @@ func (a *actor) graceAfter(due time.Time) {
 }
 
 // loadGrace has a grace go on from a checkpoint.
-func (a *actor) loadGrace(s *graceState) {
+func (a *actor) loadGrace(s *saved.Grace) {
 	var held []*mailbox.Envelope
 	for i := range s.Mail {
-		held = append(held, a.envelopeOf(&s.Mail[i]))
+		held = append(held, s.Mail[i].Marked(&a.work))
 	}
 	if a.gate.LoadGrace(s.All, held); s.All {
 		a.holds.add(holdGrace)
@@ -487,14 +488,14 @@ func (a *actor) passivate(scr *scratch, e *mailbox.Envelope) {
 		a.sys.identified(scr, a, e)
 		return
 	}
-	a.stopNow(scr, "idle", endOrdered)
+	a.stopNow(scr, "idle", life.Ordered)
 }
 
 // Fail implements supervisor.Parent.
 func (p parentIn) Fail(f *abi.Failure, escalated bool) {
-	how := endByItself
+	how := life.ByItself
 	if escalated {
-		how = endEscalated
+		how = life.Escalated
 	}
 	p.fail(p.scr, f, how)
 }

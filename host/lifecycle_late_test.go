@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -66,7 +67,7 @@ func TestARestartOfWhatStops(t *testing.T) {
 		return &parting{func(ctx *Context) { last = append(last, ctx.Self().Name()) }}
 	}).WithChildren(Child{"kid", boom()}))
 	a := l.table.Get(p.UID())
-	a.stopNow(nil, "", endOrdered)
+	a.stopNow(nil, "", life.Ordered)
 	a.prepareRestart(nil, &sysmail.Msg{Kind: sysmail.Restart})
 	if s := l.state("p"); s != "stopping" || len(last) != 0 {
 		t.Errorf("it is %s, last turns: %q", s, last)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
@@ -36,7 +37,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 	}
 	a.leave()
 	if f != nil {
-		a.fail(scr, f, endByItself)
+		a.fail(scr, f, life.ByItself)
 	}
 	return ctx.taken
 }
@@ -78,11 +79,11 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	scr.cache.Free(e)
 	switch {
 	case flags&mark.ForGood != 0:
-		a.stopNow(scr, "stopped", endOrdered)
+		a.stopNow(scr, "stopped", life.Ordered)
 	case flags&mark.Poison != 0:
 		a.quit(scr, "stopped")
 	case flags&mark.Kill != 0:
-		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, endByItself)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureKilled, Reason: "killed", Turn: a.turns}, life.ByItself)
 	}
 }
 

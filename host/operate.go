@@ -56,5 +56,5 @@ func (a *actor) crashOnOrder(scr *scratch, f *abi.Failure) {
 		return
 	}
 	f.Turn = a.turns
-	a.fail(scr, f, endByItself)
+	a.fail(scr, f, life.ByItself)
 }

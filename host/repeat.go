@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/work"
@@ -33,7 +34,7 @@ func init() {
 	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() error, each func([]byte) error) error {
 		return checkpoint(ctx, system.(*System), mark, each)
 	}
-	rebuild.Part = partOf
+	rebuild.Part = saved.Part
 	rebuild.Freeze = func(system any) { freezeDurable(system.(*System)) }
 }
 
@@ -587,7 +588,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	if b := recordedOf(a); b != nil {
 		x.Mail, x.Position = b.list(), b.position
 	}
-	super, _ := stateEncoder.Marshal(a.super.Save(uidOf))
+	super, _ := saved.Encoder.Marshal(a.super.Save(uidOf))
 	x.Rest = fmt.Sprintf("suspended %d orders %d due %d cause %v ended %d paused %v watchers %v jitter %x gate %v supervisor %x",
 		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.holds.has(holdPaused), a.work.Watch.Watchers(), a.jitter(), a.gate.Policy(), super)
 	if a.work.Receive != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -58,9 +59,9 @@ func TestRestoreWaitsForRoom(t *testing.T) {
 func TestRestoreBeyondALimitIsNoLackOfRoom(t *testing.T) {
 	engine := newEngine(t)
 	p, secret := savedPuppet(t, load(t, engine, "testdata/puppet.wasm"))
-	s := must(decodeState(*p.state))(t)
+	s := must(saved.Decode(*p.state))(t)
 	s.Lookouts = []string{"/user/*" + strings.Repeat("a", lookouts.MostBehindStar+1)}
-	changed := must(stateEncoder.Marshal(s))(t)
+	changed := must(saved.Encoder.Marshal(s))(t)
 	p.state = &changed
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), func(c Config) Config { return c.WithSecret(secret) })
 	ref := l.spawn("saved", p)

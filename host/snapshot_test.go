@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"pgregory.net/rapid"
@@ -47,8 +48,8 @@ func rich(t *testing.T, l *stage) (ref Ref, p Props) {
 func TestStateThroughBytes(t *testing.T) {
 	l := newStage(t, nil)
 	ref, p := rich(t, l)
-	saved := stateOfGuest(t, l.System, ref)
-	if again := stateOfGuest(t, l.System, ref); !bytes.Equal(saved, again) {
+	blob := stateOfGuest(t, l.System, ref)
+	if again := stateOfGuest(t, l.System, ref); !bytes.Equal(blob, again) {
 		t.Error("the same state has other bytes")
 	}
 	secret := l.Secret()
@@ -56,7 +57,7 @@ func TestStateThroughBytes(t *testing.T) {
 	m := newStage(t, func(c Config) Config { return c.WithSecret(secret) })
 	silent := m.spawn("silent", Func(func(*Context, Message) error { return nil }))
 	m.clock.Advance(time.Second) // while it was away
-	p.state = &saved
+	p.state = &blob
 	back := m.spawn("rich", p)
 	if back.UID() != ref.UID() {
 		t.Fatal("the refs differ")
@@ -75,7 +76,7 @@ func TestStateThroughBytes(t *testing.T) {
 	if a := m.table.Get(back.UID()); a.work.Stash.Len() != 1 {
 		t.Errorf("%d stashed", a.work.Stash.Len())
 	}
-	s, err := decodeState(saved)
+	s, err := saved.Decode(blob)
 	if err != nil || len(s.Children) != 1 || s.Children[0].Name != "kid" || s.Spawned != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -95,17 +96,17 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 		abi.AppendWatch(nil, 0, "+/user/*"), abi.AppendWatch(nil, 0, "+../a*"), abi.AppendWatch(nil, 0, "+/user/b*"), abi.AppendWatch(nil, 0, "+./k*"), abi.AppendUnwatch(nil, 0, "+/user/b*"), abi.AppendUnwatch(nil, 0, "+/user/*"),
 	)))
 	l.spawn("a1", idle)
-	saved := stateOfGuest(t, l.System, ref)
-	if s, err := decodeState(saved); err != nil || !slices.Equal(s.Lookouts, []string{"../a*", "./k*"}) {
+	blob := stateOfGuest(t, l.System, ref)
+	if s, err := saved.Decode(blob); err != nil || !slices.Equal(s.Lookouts, []string{"../a*", "./k*"}) {
 		t.Fatalf("%q, %v", s.Lookouts, err)
 	}
 
 	m := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
 	there := []Ref{m.spawn("a1", idle), m.spawn("a2", idle), m.spawn("b1", idle), m.spawn("c1", idle)}
-	p.state = &saved
+	p.state = &blob
 	back := m.spawn("rich", p)
-	if again := stateOfGuest(t, m.System, back); !slices.Equal(must(decodeState(again))(t).Lookouts, []string{"../a*", "./k*"}) {
-		t.Error("it looks out for others, when it is saved again")
+	if again := stateOfGuest(t, m.System, back); !slices.Equal(must(saved.Decode(again))(t).Lookouts, []string{"../a*", "./k*"}) {
+		t.Error("it looks out for others, when it is blob again")
 	}
 	m.wants("message ended") // the a1 that it watched before has gone
 	there = append(there, m.spawn("a3", idle), m.spawn("b2", idle))
@@ -120,22 +121,24 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 		t.Errorf("%d patterns are left", n)
 	}
 
-	for what, spoil := range map[string]func(s *actorState){
-		"out of order": func(s *actorState) { s.Lookouts = []string{"b*", "a*"} }, "twice": func(s *actorState) { s.Lookouts = []string{"a*", "a*"} },
-		"empty": func(s *actorState) { s.Lookouts = []string{""} }, "long": func(s *actorState) { s.Lookouts = []string{strings.Repeat("a", abi.MaxPath+1)} },
-		"no path": func(s *actorState) { s.Lookouts = []string{"a*"} }, "of an incarnation": func(s *actorState) { s.Lookouts = []string{"/user/a*#7"} },
-		"too many": func(s *actorState) {
+	for what, spoil := range map[string]func(s *saved.State){
+		"out of order": func(s *saved.State) { s.Lookouts = []string{"b*", "a*"} }, "twice": func(s *saved.State) { s.Lookouts = []string{"a*", "a*"} },
+		"empty": func(s *saved.State) { s.Lookouts = []string{""} }, "long": func(s *saved.State) { s.Lookouts = []string{strings.Repeat("a", abi.MaxPath+1)} },
+		"no path": func(s *saved.State) { s.Lookouts = []string{"a*"} }, "of an incarnation": func(s *saved.State) { s.Lookouts = []string{"/user/a*#7"} },
+		"too many": func(s *saved.State) {
 			for i := range lookouts.Most + 1 {
 				s.Lookouts = append(s.Lookouts, fmt.Sprintf("/user/x%d*", i))
 			}
 		},
-		"costly": func(s *actorState) { s.Lookouts = []string{"/user/*" + strings.Repeat("a", lookouts.MostBehindStar+1)} },
+		"costly": func(s *saved.State) {
+			s.Lookouts = []string{"/user/*" + strings.Repeat("a", lookouts.MostBehindStar+1)}
+		},
 	} {
-		s := must(decodeState(saved))(t)
+		s := must(saved.Decode(blob))(t)
 		s.Lookouts = nil
 		spoil(s)
 		n := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
-		changed := must(stateEncoder.Marshal(s))(t)
+		changed := must(saved.Encoder.Marshal(s))(t)
 		p.state = &changed
 		for i := range 4 {
 			n.spawn(fmt.Sprint("x", i), idle)
@@ -159,51 +162,51 @@ func TestStatesGoThroughBytes(t *testing.T) {
 			slices.Sort(out)
 			return out
 		}
-		s := actorState{
-			Version: stateVersion, Ref: ref.Draw(t, "ref"), Type: rapid.StringMatching(`[a-z]{1,9}`).Draw(t, "type"), Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+		s := saved.State{
+			Version: saved.Version, Ref: ref.Draw(t, "ref"), Type: rapid.StringMatching(`[a-z]{1,9}`).Draw(t, "type"), Incarnation: rapid.Uint64().Draw(t, "incarnation"),
 			Turns: rapid.Uint64().Draw(t, "turns"), Spawned: rapid.Uint64().Draw(t, "spawned"), Guest: bytesOf.Draw(t, "guest"),
 			Receive: rapid.Int64Range(0, int64(abi.MaxDuration)).Draw(t, "receive"),
 		}
 		for _, key := range refs("timers") {
-			s.Timers = append(s.Timers, timerState{Key: uint64(key), Due: rapid.Int64().Draw(t, "due"), Period: rapid.Int64Range(0, int64(abi.MaxDuration)).Draw(t, "period"), Payload: bytesOf.Draw(t, "payload")})
+			s.Timers = append(s.Timers, saved.Timer{Key: uint64(key), Due: rapid.Int64().Draw(t, "due"), Period: rapid.Int64Range(0, int64(abi.MaxDuration)).Draw(t, "period"), Payload: bytesOf.Draw(t, "payload")})
 		}
 		for _, key := range refs("asks") {
-			s.Asks = append(s.Asks, askState{Correlation: uint64(key), Target: ref.Draw(t, "target"), Answerers: append([]abi.Ref{1}, refs("answerers")...), Due: rapid.Int64().Draw(t, "due")})
+			s.Asks = append(s.Asks, saved.Ask{Correlation: uint64(key), Target: ref.Draw(t, "target"), Answerers: append([]abi.Ref{1}, refs("answerers")...), Due: rapid.Int64().Draw(t, "due")})
 		}
 		for _, w := range refs("watches") {
-			s.Watches = append(s.Watches, watchState{Ref: w, Path: text.Draw(t, "path")})
+			s.Watches = append(s.Watches, saved.Watch{Ref: w, Path: text.Draw(t, "path")})
 		}
 		s.Lookouts = append(s.Lookouts, rapid.SliceOfNDistinct(text, 0, lookouts.Most, rapid.ID).Draw(t, "lookouts")...)
 		slices.Sort(s.Lookouts)
 		for range rapid.IntRange(0, 3).Draw(t, "stash") {
-			s.Stash = append(s.Stash, mailState{Kind: abi.KindMessage, Flags: mark.NoInfluence, Sender: ref.Draw(t, "sender"), SenderPath: text.Draw(t, "path"), Headers: bytesOf.Draw(t, "headers"), Payload: bytesOf.Draw(t, "payload")})
+			s.Stash = append(s.Stash, saved.Mail{Kind: abi.KindMessage, Flags: mark.NoInfluence, Sender: ref.Draw(t, "sender"), SenderPath: text.Draw(t, "path"), Headers: bytesOf.Draw(t, "headers"), Payload: bytesOf.Draw(t, "payload")})
 		}
 		for i, k := range refs("children") {
-			s.Children = append(s.Children, childState{Ref: k, Name: fmt.Sprint("k", i), Type: "t", Args: bytesOf.Draw(t, "args"), Lifetime: 1, Significant: true, Record: supervision.ChildState{Failures: i, Ring: []int64{int64(i)}}})
+			s.Children = append(s.Children, saved.Child{Ref: k, Name: fmt.Sprint("k", i), Type: "t", Args: bytesOf.Draw(t, "args"), Lifetime: 1, Significant: true, Record: supervision.ChildState{Failures: i, Ring: []int64{int64(i)}}})
 		}
-		b, err := stateEncoder.Marshal(&s)
+		b, err := saved.Encoder.Marshal(&s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := decodeState(b)
+		back, err := saved.Decode(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(&s, back) {
 			t.Fatalf("%+v\nwas %+v", back, &s)
 		}
-		if again, _ := stateEncoder.Marshal(back); !bytes.Equal(again, b) {
+		if again, _ := saved.Encoder.Marshal(back); !bytes.Equal(again, b) {
 			t.Fatal("other bytes")
 		}
 	})
-	for version, more := range map[int]bool{1: false, stateVersion + 1: true, 99: true} {
+	for version, more := range map[int]bool{1: false, saved.Version + 1: true, 99: true} {
 		m := map[int]any{1: version, 2: 1 << 40, 3: "t"}
 		if more {
 			m[15] = "something new"
 		}
-		b := must(stateEncoder.Marshal(m))(t)
-		want := fmt.Sprintf("version %d, this host reads versions %d to %d", version, oldestState, stateVersion)
-		if _, err := decodeState(b); !errors.Is(err, errState) || !strings.Contains(err.Error(), want) {
+		b := must(saved.Encoder.Marshal(m))(t)
+		want := fmt.Sprintf("version %d, this host reads versions %d to %d", version, saved.Oldest, saved.Version)
+		if _, err := saved.Decode(b); !errors.Is(err, saved.ErrState) || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}
@@ -213,7 +216,7 @@ func TestStatesGoThroughBytes(t *testing.T) {
 func TestForeignStates(t *testing.T) {
 	l := newStage(t, nil)
 	ref, p := rich(t, l)
-	saved := stateOfGuest(t, l.System, ref)
+	blob := stateOfGuest(t, l.System, ref)
 	begin := func(p Props, name string) error {
 		l.raw()
 		l.spawn(name, p)
@@ -222,7 +225,7 @@ func TestForeignStates(t *testing.T) {
 		}
 		return nil
 	}
-	p.state = &saved
+	p.state = &blob
 	if err := begin(p, "other"); err == nil { // another ref
 		t.Error("another actor takes it")
 	}
@@ -233,7 +236,7 @@ func TestForeignStates(t *testing.T) {
 		func([]byte) []byte { return []byte{0xa0} },
 		func([]byte) []byte { return []byte{} },
 	} {
-		s, err := decodeState(spoil(bytes.Clone(saved)))
+		s, err := saved.Decode(spoil(bytes.Clone(blob)))
 		if err == nil {
 			_, err = sandbox.DecodeSnapshot(puppetImage(t), s.Guest, 0)
 		}
@@ -245,30 +248,30 @@ func TestForeignStates(t *testing.T) {
 
 // FuzzActorState: bytes are refused, or are those of a state.
 func FuzzActorState(f *testing.F) {
-	s := actorState{
-		Version: stateVersion, Ref: 1 << 40, Type: "t", Timers: []timerState{{Key: 1, Due: 2, Payload: []byte{1}}}, Asks: []askState{{Correlation: 1, Answerers: []abi.Ref{2}}},
-		Watches: []watchState{{Ref: 3, Path: "/user/x"}}, Lookouts: []string{"/user/*", "./a?"}, Stash: []mailState{{Payload: []byte{1}}}, Children: []childState{{Ref: 4, Name: "k", Type: "t"}},
+	s := saved.State{
+		Version: saved.Version, Ref: 1 << 40, Type: "t", Timers: []saved.Timer{{Key: 1, Due: 2, Payload: []byte{1}}}, Asks: []saved.Ask{{Correlation: 1, Answerers: []abi.Ref{2}}},
+		Watches: []saved.Watch{{Ref: 3, Path: "/user/x"}}, Lookouts: []string{"/user/*", "./a?"}, Stash: []saved.Mail{{Payload: []byte{1}}}, Children: []saved.Child{{Ref: 4, Name: "k", Type: "t"}},
 	}
-	good, err := stateEncoder.Marshal(&s)
+	good, err := saved.Encoder.Marshal(&s)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
 	s.Lookouts = []string{"./a?", "/user/*"}
-	f.Add(must(stateEncoder.Marshal(&s))(f))
+	f.Add(must(saved.Encoder.Marshal(&s))(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := decodeState(b)
+		s, err := saved.Decode(b)
 		if err != nil {
-			if !errors.Is(err, errState) {
+			if !errors.Is(err, saved.ErrState) {
 				t.Fatal(err)
 			}
 			return
 		}
-		again, err := stateEncoder.Marshal(s)
+		again, err := saved.Encoder.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decodeState(again); err != nil {
+		if _, err := saved.Decode(again); err != nil {
 			t.Fatalf("what was accepted is refused: %v", err)
 		}
 	})

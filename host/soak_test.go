@@ -130,7 +130,7 @@ func (w *world) step() {
 	case n < 70: // several at once, before anybody can decide
 		for range 2 + w.rnd.IntN(4) {
 			if c := w.table.Get(refs[w.rnd.IntN(len(refs))].UID()); c != nil && c.life.State() == life.Running {
-				c.fail(nil, failure(abi.FailureTrap), endByItself)
+				c.fail(nil, failure(abi.FailureTrap), life.ByItself)
 			}
 		}
 	case n < 85:

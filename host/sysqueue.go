@@ -42,9 +42,9 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 			a.begin(scr, nil, false)
 		}
 	case sysmail.Stop:
-		how := endOrdered
+		how := life.Ordered
 		if m.How.Has(sysmail.ByItself) {
-			how = endByItself
+			how = life.ByItself
 		}
 		a.stopNow(scr, m.Reason, how)
 	case sysmail.Quit:
@@ -100,7 +100,7 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 			g.residency(scr, m.Kind)
 		}
 	case sysmail.Stray:
-		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that name no actor", Turn: a.turns}, endByItself)
+		a.fail(scr, &abi.Failure{Kind: abi.FailureABIViolation, Reason: "too many messages to refs that name no actor", Turn: a.turns}, life.ByItself)
 	}
 }
 

@@ -27,6 +27,16 @@ var stateNames = [states]string{"new", "running", "failed", "restarting", "stopp
 // String is the state's name as events and snapshots show it.
 func (s State) String() string { return stateNames[s] }
 
+// Ending is how an actor came to wait for its supervisor, or to stop. It is in stores: a number never gets another meaning.
+type Ending uint8
+
+// The ends.
+const (
+	Ordered   Ending = iota // somebody else wants it, or nothing has ended
+	ByItself                // by its own wish or failure
+	Escalated               // it waits because of a child's failure
+)
+
 // Event is what leads from one state to another.
 type Event uint8
 

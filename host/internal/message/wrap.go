@@ -41,6 +41,9 @@ func IsBound(e *mailbox.Envelope) bool {
 	return false
 }
 
+// MaxRedeliveries bounds how often a message is delivered again after its turn has failed.
+const MaxRedeliveries = 1000
+
 // Attempts is how often a message has crashed before.
 type Attempts struct {
 	N     int
