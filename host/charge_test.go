@@ -83,7 +83,7 @@ func TestOthersRunBetweenSpawnsWithOptions(t *testing.T) {
 			reads, rests := 0, 0
 			l := newStage(t, func(cfg Config) Config {
 				return cfg.WithSpawnOptions(func([]byte) (SpawnOptions, error) {
-					if reads++; g.carried == 0 {
+					if reads++; g.pace.Carried == 0 {
 						rests++
 					}
 					return SpawnOptions{}, nil

@@ -15,7 +15,8 @@ import (
 var looksHere = map[string]string{
 	"arrive.go":     "what actors of this node have guessed on others is counted here",
 	"address.go":    "an address is found in this node's tree",
-	"apply.go":      "a guest's last receiver is remembered, what it may stop is looked up, and a copy that has no room here is not made; all else goes to deliver",
+	"apply.go":      "a guest's last receiver is remembered, and a copy that has no room here is not made; all else goes to deliver",
+	"action.go":     "what a guest may stop is looked up; all else goes to deliver",
 	"boxhost.go":    "only a mailbox that is here can have its senders wait",
 	"checkpoint.go": "the durable actors of a checkpoint are on this node",
 	"durable.go":    "what leaves for receivers that are here and not durable waits",

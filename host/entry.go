@@ -5,7 +5,10 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/paths"
+	"github.com/wasmactors/wasmactors/host/internal/price"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -45,7 +48,7 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more b
 			}
 		}
 		if g.costly {
-			if f = g.charge(x, cmds, scr.batch[base+n]); f != nil {
+			if f = price.Charge[*actor]((*buyer)(g), x, cmds, scr.batch[base+n].Size()); f != nil {
 				g.judged = true
 				return n, false, f
 			}
@@ -102,6 +105,31 @@ func (g *speaker) NextChild() abi.Ref {
 	ref := abi.ChildRef((*guest)(g).childKey(), g.actor.uid.Node(), g.ahead)
 	g.ahead++
 	return ref
+}
+
+// buyer is a guest as package price sees it.
+type buyer guest
+
+// Place implements price.Guest.
+func (g *buyer) Place(path string) (paths.Place, bool) { return g.actor.parsePath(path) }
+
+// MaySend implements price.Guest.
+func (g *buyer) MaySend() []glob.Path { return g.actor.caps.send }
+
+// Search implements price.Guest.
+func (g *buyer) Search(at paths.Place, toll paths.Toll) ([]*actor, *abi.Failure) {
+	return g.actor.sys.nodes.Reachable(at, g.actor.caps.send, toll)
+}
+
+// PathOf implements price.Guest.
+func (g *buyer) PathOf(t *actor) string { return t.path }
+
+// Watched implements price.Guest.
+func (g *buyer) Watched() int { return g.actor.work.Watch.Len() }
+
+// Born implements price.Guest.
+func (g *buyer) Born(name string) (own, others uint64) {
+	return g.actor.sys.lookouts.Cost(g.actor.tree, g.actor.elements, name)
 }
 
 // asFailure is err itself if it is a failure, else one of a kind.

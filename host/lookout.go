@@ -23,9 +23,6 @@ const (
 	PresentAndFuture
 )
 
-// futureSign begins the path of a guest's watch that is PresentAndFuture.
-const futureSign = "+"
-
 // lookout is the pattern of an actor's watch.
 type lookout = lookouts.Pattern[*actor]
 
@@ -69,7 +66,7 @@ func (a *actor) watchFound(scr *scratch, x *lookout, uid abi.Ref, path string, e
 // may watch all.
 func (a *actor) visible(scr *scratch, p place) []*actor {
 	if g, ok := a.behaviour.(*guest); ok {
-		found, _ := a.sys.nodes.Reachable(p, a.caps.send, g.walks(scr))
+		found, _ := a.sys.nodes.Reachable(p, a.caps.send, g.pace.Walks(scr.w))
 		return found
 	}
 	found, _ := a.sys.selected(p, "")
@@ -126,9 +123,4 @@ func (a *actor) unwatchPath(scr *scratch, p place, path string) {
 			a.unwatchRef(scr, uid)
 		}
 	}
-}
-
-// isMany reports whether a guest's watch is for watchMany.
-func isMany(cmd *abi.Command) bool {
-	return cmd.ToPath != nil && (cmd.ToPath[0] == futureSign[0] || glob.HasMeta(string(cmd.ToPath)))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/paths"
+	"github.com/wasmactors/wasmactors/host/internal/price"
 )
 
 // byPattern are commands that stand for all that a pattern names.
@@ -128,7 +129,7 @@ func TestSearchesPassACrowd(t *testing.T) {
 			t.Errorf("%s with %s may pass others: %v", c.path, c.cap, !c.passed)
 		}
 	}
-	for n, failed := range map[int]bool{fewSearches: false, 200: true} {
+	for n, failed := range map[int]bool{price.FewSearches: false, 200: true} {
 		g := l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/crowd/x*"}}).WithLimits(Limits{Fuel: 20_000_000}))
 		l.raw()
 		l.say(g, script(now(slices.Repeat(sendPath("/user/crowd/*", 1), n))))

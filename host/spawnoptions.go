@@ -29,10 +29,6 @@ type SpawnOptions struct {
 // Go wait.
 const MaxSpawnWait = 10 * time.Second
 
-// costOption is the price of a byte of a spawn's options, in units of fuel: they are parsed like a
-// manifest.
-const costOption = 3000
-
 // childProps are the props of a child that the guest spawns, but for its arguments.
 func (g *guest) childProps(typ string, options []byte) (Props, error) {
 	a := g.actor

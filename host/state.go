@@ -18,6 +18,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/outside"
 	"github.com/wasmactors/wasmactors/host/internal/paths"
+	"github.com/wasmactors/wasmactors/host/internal/price"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
@@ -260,11 +261,10 @@ type guest struct {
 	turnAt    int64  // time of the last turn
 	lastTo    *actor // the receiver of its last send
 	verdict   verdict
-	costly    bool      // the turn being read has commands that cost more than their bytes
-	searches  int       // of the turn being read, see costSearch
-	forwards  int       // of the turn being carried out
-	due       int64     // of the ask being carried out
-	carried   int       // work since others were let run, see carry
+	costly    bool  // the turn being read has commands that cost more than their bytes
+	forwards  int   // of the turn being carried out
+	due       int64 // of the ask being carried out
+	pace      price.Pace
 	start     *starting // the start that waits for an instance; nil: none does
 	told      bool      // it is told the deadlines of questions
 	silent    bool      // it has no use for a last turn

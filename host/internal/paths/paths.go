@@ -148,3 +148,14 @@ func (t *Tree[N]) Selected(p Place) []N {
 	}
 	return at
 }
+
+// Future begins the path of a guest's watch that also covers actors which are started later.
+const Future = "+"
+
+// IsMany reports whether the path of a guest's watch has patterns, or covers future actors.
+func IsMany(written []byte) bool {
+	return written != nil && (written[0] == Future[0] || glob.HasMeta(string(written)))
+}
+
+// IsIdentify reports whether the path of a guest's ask is that of an Identify, for the host.
+func IsIdentify(written []byte) bool { return written[0] == abi.IdentifySign[0] }
