@@ -52,7 +52,7 @@ func (o action) leave() {
 		if paths.IsMany(cmd.ToPath) {
 			o.watchMany()
 		} else if uid, ok := o.target(a.caps.send); ok {
-			if err := a.watchRef(o.scr, uid, ""); err != nil {
+			if err := (watching{a, o.scr}).addRef(uid, ""); err != nil {
 				o.overLimit(errs.KeyOf(err, "limits.watches"), uid, "watch", mailbox.Envelope{Flags: mark.Control})
 			}
 		}
@@ -61,7 +61,7 @@ func (o action) leave() {
 			o.carried(a.work.Watch.Len() * price.CarriedBytes)
 			o.watchMany()
 		} else if uid, ok := o.target(a.caps.send); ok {
-			a.unwatchRef(o.scr, uid)
+			watching{a, o.scr}.dropRef(uid)
 		}
 	case abi.OpResetBackoff:
 		a.resetBackoff(o.scr)
@@ -327,11 +327,26 @@ func (o action) spawn() {
 	if err == nil {
 		return
 	}
-	o.spawnRefused(cmd, err)
+	o.spawnRefused(err)
 	e := o.scr.cache.New()
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = message.AppendText(e.Payload, err.Error())
 	o.tellRefusal(e)
+}
+
+// spawnRefused publishes an event; the actor itself gets a message.
+func (o action) spawnRefused(err error) {
+	a, cmd := o.actor, o.cmd
+	if a.sys.bus.Quiet() {
+		return
+	}
+	e := a.event(EventRefused)
+	e.Refused = &Refusal{
+		What: "spawn", Type: strings.Clone(string(cmd.Type)), Name: strings.Clone(string(cmd.Name)),
+		Reason: strings.TrimPrefix(err.Error(), "host: "), Denied: errors.Is(err, ErrDenied), Key: errs.KeyOf(err, ""),
+	}
+	e.Refused.Limit = e.Refused.Key != ""
+	a.sys.bus.Publish(e)
 }
 
 // tellRefusal tells the actor itself that a command was refused, even if its mailbox is full. When the mailbox holds
@@ -426,14 +441,14 @@ func (o action) watchMany() {
 		o.refused(DeadDenied, 0, p.Absolute(path))
 		return
 	case o.cmd.Op == abi.OpUnwatch:
-		a.unwatchPath(o.scr, p, path)
+		watching{a, o.scr}.dropPath(p, path)
 		return
 	}
 	scope := Present
 	if future {
 		scope = PresentAndFuture
 	}
-	switch _, err := a.watchPath(o.scr, p, path, scope); {
+	switch _, err := (watching{a, o.scr}).addPath(p, path, scope); {
 	case errors.Is(err, ErrLimit):
 		o.overLimit(errs.KeyOf(err, "limits.watches"), 0, p.Absolute(path), mailbox.Envelope{Flags: mark.Control})
 	case err != nil:

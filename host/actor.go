@@ -29,7 +29,6 @@ import (
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
-	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
 // actor is an actor as the host sees it: a task of the dispatcher, a mailbox, a queue of
@@ -66,10 +65,9 @@ type actor struct {
 	counted    look.Counted // in a census
 	due        atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
 	tapped     look.Taps
-	rest       atomic.Int64 // see System.Rest
-	endBy      atomic.Int64 // when no last turn begins below it any more, ns since 1970; 0: it does not wait for its children's end
-	unheard    atomic.Int32 // actors below it that have had no last turn
-	renewals   int32        // that its supervisor has not dealt with; within Run
+	rest       atomic.Int64              // see System.Rest
+	last       atomic.Pointer[lastTurns] // below it; nil: it does not wait for its children's end
+	renewals   int32                     // that its supervisor has not dealt with; within Run
 
 	// Fixed when it is made, except for args, caps and the limits and capabilities of props, which a renewal changes between
 	// two incarnations; they are only read within Run.
@@ -194,13 +192,19 @@ func (a *actor) TurnTime() time.Time {
 	return a.Now()
 }
 
-// Rand is the source of randomness for decisions about children.
-func (a *actor) Rand() backoff.Rand { return a.random() }
-
 // dice is an actor's source of randomness. A checkpoint keeps where its generator is.
 type dice struct {
 	pcg *rand.PCG
 	*rand.Rand
+}
+
+// save is where the generator is; nil: nothing was drawn.
+func (d *dice) save() []byte {
+	if d == nil {
+		return nil
+	}
+	b, _ := d.pcg.MarshalBinary()
+	return b
 }
 
 func (a *actor) random() *rand.Rand {

@@ -67,14 +67,14 @@ func (s Selection) Watch(scope Scope) (n int, err error) {
 	if !ok || p.UID != 0 && scope != Present {
 		return 0, notAPath(s.path)
 	}
-	return s.ctx.actor.watchPath(s.ctx.scr, p, s.path, scope)
+	return watching{s.ctx.actor, s.ctx.scr}.addPath(p, s.path, scope)
 }
 
 // Unwatch ends the watches of all actors that a path with patterns matches, however they were
 // made, and the watch of future actors that was made with the same path.
 func (s Selection) Unwatch() {
 	if p, ok := s.ctx.actor.parsePath(s.path); ok {
-		s.ctx.actor.unwatchPath(s.ctx.scr, p, s.path)
+		watching{s.ctx.actor, s.ctx.scr}.dropPath(p, s.path)
 	}
 }
 

@@ -61,9 +61,6 @@ type interruptible interface {
 	goOn()
 }
 
-// weighty is a behaviour that knows the memory of its actor, in bytes.
-type weighty interface{ memoryBytes() uint64 }
-
 // Actor is an actor in Go. Its methods are never called at the same time.
 //
 // An error is a failure: it goes to the supervisor. ErrUnhandled is not; it says

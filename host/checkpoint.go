@@ -191,7 +191,7 @@ func treeOf(s *System) (all []*actor) {
 }
 
 func headOf(s *System, all []*actor) *saved.Head {
-	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.jitter(), Children: childrenOf(s.user, func(k *actor) bool { return k.durable })}
+	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.dice.save(), Children: childrenOf(s.user, func(k *actor) bool { return k.durable })}
 	h.Super.Undecided = slices.DeleteFunc(h.Super.Undecided, func(r supervisor.ReportState) bool {
 		return !slices.ContainsFunc(all, func(a *actor) bool { return a.uid == r.Of })
 	})
@@ -207,15 +207,6 @@ func headOf(s *System, all []*actor) *saved.Head {
 
 func uidOf(a *actor) abi.Ref { return a.uid }
 
-// jitter is where the source of the delays is; nil: nothing was drawn.
-func (a *actor) jitter() []byte {
-	if a.dice == nil {
-		return nil
-	}
-	b, _ := a.dice.pcg.MarshalBinary()
-	return b
-}
-
 // wholeOf copies the state of an actor, which rests.
 func wholeOf(a *actor, s *saved.State) error {
 	g := a.behaviour.(*guest)
@@ -225,7 +216,7 @@ func wholeOf(a *actor, s *saved.State) error {
 		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.holds.has(holdPaused), Below: a.holds.has(holdBelow), Begun: a.begun.Load(),
 		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.startedAt.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
-		Super: a.super.Save(uidOf), Jitter: a.jitter(),
+		Super: a.super.Save(uidOf), Jitter: a.dice.save(),
 	}
 	if kept := a.props.options; kept != nil {
 		w.Options = *kept

@@ -86,7 +86,9 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 		if scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
 			child.life.Inherit(a.life.Burden())
 		}
-		child.inheritPause(a)
+		if a.holds.has(holdBelow) {
+			child.holds.add(holdPaused | holdBelow)
+		}
 		if !a.sys.table.Put(uid, child) {
 			child.closeAccount()
 			child.leaveThread()

@@ -16,10 +16,10 @@ import (
 // incarnation wait on the worker, which lets others run: what follows them cannot be put off.
 
 // ask commits a turn. held says that the recorder will answer later.
-func (a *actor) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi.Failure, held bool) {
+func (a recorded) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi.Failure, held bool) {
 	s := a.sealed
-	if p := a.sys.repeats.Load().of(a); p != nil {
-		if done, f, recorded := p.committed(a, scr, t, o); recorded {
+	if p := a.sys.repeats.Load().of(a.actor); p != nil {
+		if done, f, recorded := p.committed(a.actor, scr, t, o); recorded {
 			return done, f, false
 		}
 	} else if scr.waits {
@@ -55,7 +55,7 @@ func (a *actor) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi
 }
 
 // ruled is what counts after the recorder has answered.
-func (a *actor) ruled(o sealedEntry, err error) (done int, f *abi.Failure) {
+func (a recorded) ruled(o sealedEntry, err error) (done int, f *abi.Failure) {
 	if err == nil || o.done == 0 && o.f != nil {
 		return o.done, o.f
 	}
@@ -63,7 +63,7 @@ func (a *actor) ruled(o sealedEntry, err error) (done int, f *abi.Failure) {
 }
 
 // settle carries out the turn that was held; false if the recorder has not answered yet.
-func (a *actor) settle(scr *scratch) bool {
+func (a recorded) settle(scr *scratch) bool {
 	s := a.sealed
 	err, there := s.turn.Answered()
 	if !there {
@@ -115,7 +115,7 @@ func (a *actor) settle(scr *scratch) bool {
 
 // settleNow waits for the recorder on the worker. It is for a behaviour that goes on after the last message that it
 // can have.
-func (a *actor) settleNow(scr *scratch) {
+func (a recorded) settleNow(scr *scratch) {
 	answer := make(chan struct{})
 	a.sealed.turn.Await(func() { close(answer) })
 	scr.w.Block()
@@ -157,7 +157,7 @@ func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, he
 		return failure, false
 	}
 	if a.isHeld() {
-		a.settleNow(scr)
+		recorded{a}.settleNow(scr)
 	}
 	t, one := a.newTurn(scr), &scr.one
 	if a.sealed != nil {
@@ -178,7 +178,7 @@ func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, he
 	}
 	f = t.Failure
 	if looks&lookCommit != 0 {
-		if _, f, held = a.ask(scr, t, sealedEntry{now: t.Time, done: t.Done, f: f}); held {
+		if _, f, held = (recorded{a}).ask(scr, t, sealedEntry{now: t.Time, done: t.Done, f: f}); held {
 			return nil, true
 		}
 	}

@@ -226,7 +226,7 @@ func rowC_3_4_DefaultDirectives(t *testing.T) {
 	l.run()
 	target := l.spawn("target", newCounter())
 	c := l.spawn("c", familyGuest(t, "worker"))
-	l.table.Get(c.UID()).watchRef(nil, target.UID(), "")
+	watching{l.table.Get(c.UID()), nil}.addRef(target.UID(), "")
 	l.run()
 	l.Stop(target)
 	l.run()

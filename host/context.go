@@ -47,7 +47,7 @@ func (a *actor) leaveTurn(scr *scratch, failed bool) {
 // would pile up until its slice ends.
 func leaveChanges(a *actor, scr *scratch, failed bool) {
 	for i := len(scr.changes) - 1; i >= 0 && failed; i-- {
-		a.revoke(scr, &scr.changes[i])
+		scr.changes[i].revoke(a, scr)
 	}
 	for i := range scr.changes {
 		if x := &scr.changes[i]; x.kind == childReserved && !failed {
@@ -64,7 +64,7 @@ func (a *actor) carry(scr *scratch, e *effect, failed bool) {
 			e.Env.Free()
 		}
 	case e.Kind == turn.Own:
-		a.confirm(scr, &scr.changes[e.To])
+		scr.changes[e.To].confirm(a, scr)
 	case e.Kind == turn.Quit:
 		a.post(scr, sysmail.Msg{Kind: sysmail.Quit, Kin: sysmail.Kin{Reason: "stopped"}})
 	case e.Kind == turn.Stop:

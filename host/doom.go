@@ -1,9 +1,8 @@
 package host
 
 import (
+	"sync/atomic"
 	"time"
-
-	"github.com/wasmactors/wasmactors/abi"
 )
 
 // The end of a tree. From the moment that an actor stops, what is below it makes no new turns and no new children: a
@@ -29,24 +28,18 @@ func (a *actor) ending() (top *actor) {
 	return top
 }
 
-// doom notes that the actor waits for its children to end, undoom that they have.
-func (a *actor) doom() {
-	a.endBy.Store(a.Now().Add(a.sys.cfg.grace / 2).UnixNano())
-	a.tree.stops.Add(1)
+// lastTurns is how long last turns may begin below an actor that waits for its children to end, and how many have not.
+type lastTurns struct {
+	by      time.Time
+	unheard atomic.Int32
 }
 
-func (a *actor) undoom() {
-	if a.endBy.Load() == 0 {
-		return
-	}
-	a.tree.stops.Add(-1)
-	if n := a.unheard.Load(); n > 0 {
-		a.sys.logf(a, abi.LogWarn, "%d actors below it have ended without a last turn: there was no time or no room for more within %v", n, a.sys.cfg.grace/2)
-	}
-}
+// late reports whether there is no time for a last turn. l may be nil: nothing waits.
+func (l *lastTurns) late(now time.Time) bool { return l != nil && now.After(l.by) }
 
-// late reports whether there is no time for a last turn below an actor that stops.
-func (a *actor) late(now time.Time) bool {
-	by := a.endBy.Load()
-	return by != 0 && now.UnixNano() > by
+// miss notes an actor that has had none.
+func (l *lastTurns) miss() {
+	if l != nil {
+		l.unheard.Add(1)
+	}
 }

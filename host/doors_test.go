@@ -23,7 +23,7 @@ var looksHere = map[string]string{
 	"kernel.go":     "what an actor of this node does, its turns, its incarnation and what it may do, for those outside",
 	"keep.go":       "a keeper's children are on its node",
 	"load.go":       "how busy an actor of this node is",
-	"lookout.go":    "the path of an actor of this node",
+	"watching.go":   "the path of an actor of this node",
 	"operate.go":    "operators' orders are given on the actor's node",
 	"pause.go":      "operators' orders are given on the actor's node",
 	"redeliver.go":  "letters are delivered again on their node",

@@ -222,14 +222,14 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 		what, kind, payload = "before the restart", abi.KindPreRestart, nil
 	}
 	top := a.doomed()
-	if top != nil && top.late(a.Now()) {
-		top.unheard.Add(1)
+	if top != nil && top.last.Load().late(a.Now()) {
+		top.last.Load().miss()
 		return
 	}
 	x, err := g.inst.Get(scr.w)
 	if err != nil {
 		if top != nil {
-			top.unheard.Add(1)
+			top.last.Load().miss()
 			return
 		}
 		a.sys.logf(a, abi.LogError, "%s: %v", what, err)
@@ -278,14 +278,6 @@ func (g *guest) goOn() {
 	if x := g.inst.Load(); x != nil {
 		x.Resume()
 	}
-}
-
-// memoryBytes implements weighty.
-func (g *guest) memoryBytes() uint64 {
-	if x := g.inst.Load(); x != nil {
-		return x.MemoryBytes()
-	}
-	return 0
 }
 
 // GuestLog implements sandbox.LogSink.

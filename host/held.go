@@ -70,11 +70,3 @@ func (g *guest) Grow(from, to uint64) bool {
 	}
 	return true
 }
-
-func (a *actor) held() Held {
-	of := a.account.Of
-	return Held{
-		Base: of(account.Base), Memory: of(account.Memory), Mailbox: of(account.Mailbox), Stash: of(account.Stash),
-		Timers: of(account.Timers), Asks: of(account.Asks), Watches: of(account.Watches), Snapshot: of(account.Snapshot),
-	}
-}

@@ -86,7 +86,7 @@ func (l *ledger) check() error {
 	pools := map[*account.Pool]int64{}
 	n := map[*account.Pool]int64{}
 	add := func(a *actor) error {
-		got, want := a.held(), a.expected()
+		got, want := a.account.Held(), a.expected()
 		waiting := a.box.Bytes() + int64(a.box.Len())*box.EnvelopeBytes - box.BoxBytes(box.FreeBox)
 		if got.Mailbox < waiting || got.Mailbox < 0 {
 			return fmt.Errorf("%s: the mailbox's account is %d, there are %d", a.path, got.Mailbox, waiting)

@@ -195,7 +195,7 @@ func TestReachableIsWhatIsAllowed(t *testing.T) {
 			}
 			var want, got []string
 			for _, t := range l.nodes.Match(p.Elements) {
-				if a.mayWatch(t.elements) {
+				if (watching{a, nil}).may(t.elements) {
 					want = append(want, t.path)
 				}
 			}

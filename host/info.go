@@ -34,11 +34,7 @@ func (a *actor) info(i *Info) {
 	}
 	i.Turns, i.Fuel, i.Crashes, i.Restarts = a.tally.Turns.Load(), a.tally.Fuel.Load(), a.tally.Crashes.Load(), a.tally.Restarts.Load()
 	i.Held, i.Children, i.Due = a.account.Total(), 0, 0
-	a.infoState(i)
-}
-
-// infoState says what the actor is doing: the highest state that applies.
-func (a *actor) infoState(i *Info) {
+	// What it is doing is the highest state that applies.
 	state := a.life.State()
 	i.Paused, i.Grace = a.holds.has(holdPaused), a.holds.has(holdGrace)
 	i.Failed = state == life.Failed

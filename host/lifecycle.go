@@ -258,7 +258,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 	}
 	for i, k := range kids {
 		if !renews && !m.How.Has(sysmail.Keep) {
-			a.unwatchRef(scr, k.Child.uid) // the next incarnation does not know it
+			watching{a, scr}.dropRef(k.Child.uid) // the next incarnation does not know it
 			a.super.Order(a.in(scr), k, stopOrder("the parent restarts"))
 			continue
 		}
@@ -302,7 +302,7 @@ func (a *actor) maybeRestart(scr *scratch) {
 	if a.life.State() != life.Restarting || r == nil {
 		return
 	}
-	if a.waitsForChildren(r) {
+	if r.waits(&a.super.Family) {
 		return
 	}
 	if r.hold {
@@ -348,10 +348,11 @@ func (a *actor) stopNow(scr *scratch, reason string, how life.Ending) {
 		a.finishStop(scr)
 		return
 	}
-	a.doom()
+	a.last.Store(&lastTurns{by: a.Now().Add(a.sys.cfg.grace / 2)})
+	a.tree.stops.Add(1)
 	for _, k := range a.super.Family.Children() {
 		k.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "the parent stops"}})
-		k.killLater()
+		k.killFor("stopped")
 	}
 }
 
@@ -381,7 +382,12 @@ func (a *actor) finishStop(scr *scratch) {
 	a.leave()
 	a.failTaken(a.cause)
 	a.life.Do(life.End)
-	a.undoom()
+	if l := a.last.Load(); l != nil {
+		a.tree.stops.Add(-1)
+		if n := l.unheard.Load(); n > 0 {
+			a.sys.logf(a, abi.LogWarn, "%d actors below it have ended without a last turn: there was no time or no room for more within %v", n, a.sys.cfg.grace/2)
+		}
+	}
 	a.sys.abandoned(scr, a.work.Cancel(a)...)
 	a.endGrace()
 	a.super.Close()

@@ -92,7 +92,7 @@ func TestNoDelayIsLeftInALaterRestart(t *testing.T) {
 		}
 	}
 	var i Info
-	l.table.Get(p.UID()).infoState(&i)
+	l.table.Get(p.UID()).info(&i)
 	if i.State != StateDelayed || i.Due != 0 {
 		t.Errorf("%v for %v", i.State, i.Due)
 	}

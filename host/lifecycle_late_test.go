@@ -85,13 +85,13 @@ func TestTimersEndWithTheirIncarnation(t *testing.T) {
 		g := l.spawn("g", p)
 		a := l.table.Get(g.UID())
 		l.tell(g, script(now(abi.AppendTimer(nil, 7, uint64(time.Hour), 0, encoded("something")))))
-		if a.held().Timers == 0 {
+		if a.account.Held().Timers == 0 {
 			t.Fatal("nothing is on the account")
 		}
 		l.fails("g")
 		l.run()
-		if s := l.state("g"); s != "restarting" || a.held().Timers != 0 || a.work.Timers.Len() != 0 {
-			t.Errorf("it is %s, with %d timers, %d bytes on its account", s, a.work.Timers.Len(), a.held().Timers)
+		if s := l.state("g"); s != "restarting" || a.account.Held().Timers != 0 || a.work.Timers.Len() != 0 {
+			t.Errorf("it is %s, with %d timers, %d bytes on its account", s, a.work.Timers.Len(), a.account.Held().Timers)
 		}
 	}
 }

@@ -146,11 +146,10 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.bus.Secrets.Excerpt(mark.Shown(e)),
 		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: message.AttemptsOf(e).N, Trace: a.trace(),
 	}
-	if w, ok := a.behaviour.(weighty); ok {
-		m.Memory = w.memoryBytes()
-	}
 	if g, ok := a.behaviour.(*guest); ok {
-		m.File = g.crashFile
+		if m.File = g.crashFile; g.inst.Load() != nil {
+			m.Memory = g.inst.Load().MemoryBytes()
+		}
 	}
 	a.crash = m
 }

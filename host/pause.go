@@ -1,8 +1,6 @@
 package host
 
-import (
-	"github.com/wasmactors/wasmactors/host/internal/sysmail"
-)
+import "github.com/wasmactors/wasmactors/host/internal/sysmail"
 
 // Pause holds back the messages of an actor until Unpause; with subtree also those of all actors below it. The running turn
 // ends first. Messages wait in the mailbox, up to its limit, and so do timers, answers and termination notices. System
@@ -51,12 +49,5 @@ func (a *actor) setPaused(scr *scratch, on, below bool) {
 	}
 	if before != on && !a.sys.bus.Quiet() {
 		a.sys.bus.Publish(a.event(kind))
-	}
-}
-
-// inheritPause pauses a new child of a paused subtree.
-func (a *actor) inheritPause(parent *actor) {
-	if parent.holds.has(holdBelow) {
-		a.holds.add(holdPaused | holdBelow)
 	}
 }

@@ -189,7 +189,7 @@ func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Chil
 	case p != nil && alike(&k.Child.props, p):
 	case p == nil && o.keep && named(before, k.Name()) == nil: // one that it has spawned itself
 	default:
-		a.unwatchRef(scr, k.Child.uid)
+		watching{a, scr}.dropRef(k.Child.uid)
 		a.super.Order(a.in(scr), k, stopOrder("the props of its parent have changed"))
 		return false
 	}
@@ -218,11 +218,11 @@ func (r *restarting) leaves(k *actor) {
 	r.leave[k] = true
 }
 
-// waitsForChildren reports whether children are still to stop before the next incarnation.
-func (a *actor) waitsForChildren(r *restarting) bool {
+// waits reports whether children are still to stop before the next incarnation.
+func (r *restarting) waits(f *family.Family[*actor]) bool {
 	switch {
 	case r.leave != nil:
-		for _, k := range a.super.Family.Children() {
+		for _, k := range f.Children() {
 			if r.leave[k] {
 				return true
 			}
@@ -231,7 +231,7 @@ func (a *actor) waitsForChildren(r *restarting) bool {
 	case r.keep:
 		return false
 	}
-	return a.super.Family.Len() > 0
+	return f.Len() > 0
 }
 
 // renewOrder is what a renewal hands down.

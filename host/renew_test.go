@@ -299,7 +299,7 @@ func TestRenewIsAccountedFor(t *testing.T) {
 	for _, p := range []Props{counting(t, m).WithGrant("x", 2).WithArgs(script(rec(recAdd, 3, make([]byte, 200)))), counting(t, m)} {
 		must(0, l.Operate().Renew(g, p))(t)
 		l.run()
-		if got, want := a.held(), a.expected(); got.Base != want.Base {
+		if got, want := a.account.Held(), a.expected(); got.Base != want.Base {
 			t.Errorf("%d bytes are accounted for, there are %d", got.Base, want.Base)
 		}
 		if got := a.attached; (got == nil) != (len(p.grants) == 0) || got != nil && got.Grants[0] != p.grants[0] {

@@ -590,7 +590,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	}
 	super, _ := saved.Encoder.Marshal(a.super.Save(uidOf))
 	x.Rest = fmt.Sprintf("suspended %d orders %d due %d cause %v ended %d paused %v watchers %v jitter %x gate %v supervisor %x",
-		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.holds.has(holdPaused), a.work.Watch.Watchers(), a.jitter(), a.gate.Policy(), super)
+		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.holds.has(holdPaused), a.work.Watch.Watchers(), a.dice.save(), a.gate.Policy(), super)
 	if a.work.Receive != nil {
 		x.Rest += fmt.Sprint(" receive timeout ", a.work.Receive.Due().UnixNano())
 	}

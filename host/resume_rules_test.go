@@ -46,7 +46,7 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 		if l.tell(ref, message); len(g.inst.States.Log) != 0 || g.inst.States.Bytes() != 0 {
 			t.Errorf("%+v: after %d turns it remembers %d, of %d bytes", c, turns, len(g.inst.States.Log), g.inst.States.Bytes())
 		}
-		if got, want := l.table.Get(ref.UID()).held(), int64(2*g.inst.States.Snap.Bytes()+64<<10); got.Snapshot != want {
+		if got, want := l.table.Get(ref.UID()).account.Held(), int64(2*g.inst.States.Snap.Bytes()+64<<10); got.Snapshot != want {
 			t.Errorf("%+v: %d bytes are on its account, not %d", c, got.Snapshot, want)
 		}
 	}
@@ -64,8 +64,8 @@ func TestSnapshotBeyondTheLimit(t *testing.T) {
 	for range 20 {
 		l.tell(ref, order(verbSpin, 1, nil))
 	}
-	if g.inst.States.Why == "" || len(g.inst.States.Log) != 0 || g.inst.States.Snap.Bytes() != 0 || a.held().Snapshot != 0 {
-		t.Fatalf("%q; %d turns are remembered, %d bytes are held", g.inst.States.Why, len(g.inst.States.Log), a.held().Snapshot)
+	if g.inst.States.Why == "" || len(g.inst.States.Log) != 0 || g.inst.States.Snap.Bytes() != 0 || a.account.Held().Snapshot != 0 {
+		t.Fatalf("%q; %d turns are remembered, %d bytes are held", g.inst.States.Why, len(g.inst.States.Log), a.account.Held().Snapshot)
 	}
 	l.seen()
 	l.tell(ref, Raw{0x41})
@@ -73,7 +73,7 @@ func TestSnapshotBeyondTheLimit(t *testing.T) {
 	if e := l.next(EventFailed); e.Directive != supervision.Restart || !strings.Contains(e.Note, "resume is not possible") || !strings.Contains(e.Note, "limit") {
 		t.Errorf("%v, %q", e.Directive, e.Note)
 	}
-	if g.inst.States.Why != "" || a.held().Snapshot == 0 {
+	if g.inst.States.Why != "" || a.account.Held().Snapshot == 0 {
 		t.Errorf("the next incarnation has no snapshot: %q", g.inst.States.Why)
 	}
 }
@@ -83,12 +83,12 @@ func TestResumeGivesMemoryBack(t *testing.T) {
 	l := newLab(t, otherwise(supervision.Resume))
 	ref := l.spawn("g", Guest(load(t, newEngine(t), "testdata/brute.wasm"), "brute").WithLimits(Limits{Fuel: 1 << 20}))
 	a := l.table.Get(ref.UID())
-	before := a.held().Memory
+	before := a.account.Held().Memory
 	l.tell(ref, order(verbGrow, 200, nil)) // it has fuel to grow, and not to fill what it has got
 	if es := l.seen(EventFailed); len(es) != 1 || a.Incarnation() != 0 {
 		t.Fatalf("%d failures, incarnation %d", len(es), a.Incarnation())
 	}
-	if got := a.held().Memory; got != before || got != a.expected().Memory {
+	if got := a.account.Held().Memory; got != before || got != a.expected().Memory {
 		t.Errorf("%d bytes are on its account, %d before, there are %d", got, before, a.expected().Memory)
 	}
 }
@@ -104,7 +104,7 @@ func TestAccountOfASleeperWithStates(t *testing.T) {
 	g := guestOf(a)
 	check := func(state string, asleep, states bool) {
 		t.Helper()
-		got, want := a.held(), a.expected()
+		got, want := a.account.Held(), a.expected()
 		if got.Snapshot != want.Snapshot || got.Memory != want.Memory {
 			t.Errorf("%s: %+v, there is %+v", state, got, want)
 		}

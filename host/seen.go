@@ -92,7 +92,7 @@ func (v View) Held(ref Ref) (Held, error) {
 	if a == nil {
 		return Held{}, ErrUnknown
 	}
-	return a.held(), nil
+	return a.account.Held(), nil
 }
 
 // Tap calls f for the messages of an actor until stop is called or the actor has stopped, with at most payload bytes of
@@ -144,7 +144,7 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 		defer cancel()
 	}
 	x := Inspection{
-		Parts: a.held(), Limits: a.props.limits, Capabilities: a.props.caps, Lifetime: a.props.life, Replies: int(a.replies.Load()),
+		Parts: a.account.Held(), Limits: a.props.limits, Capabilities: a.props.caps, Lifetime: a.props.life, Replies: int(a.replies.Load()),
 	}
 	own := a.lookAt(func() {
 		x.Counts = &Counts{

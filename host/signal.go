@@ -101,16 +101,6 @@ func (a *actor) signalled(scr *scratch, m *signal.Signal) {
 	}
 }
 
-// signalledLate answers a signal that has found the actor when it had stopped.
-func (a *actor) signalledLate(scr *scratch, m *signal.Signal) {
-	switch m.Kind {
-	case signal.Watch:
-		a.sys.notifyEnd(scr, m.From, a.uid, a.reason)
-	case signal.Observe:
-		a.sys.abandoned(scr, m.From)
-	}
-}
-
 // notifyEnd tells a watcher that an actor has gone.
 func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
 	s.signal(scr, watcher, signal.Signal{Kind: signal.Terminated, From: uid, Reason: reason})
@@ -161,6 +151,7 @@ func (s *System) sender(e *mailbox.Envelope) Ref {
 	return s.refOf(e.Sender)
 }
 
+// killFor kills a turn that goes on for too long after its actor was told to stop, or to restart.
 func (a *actor) killFor(reason string) {
 	x := a.turn
 	if x == nil || !a.running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
@@ -173,10 +164,6 @@ func (a *actor) killFor(reason string) {
 		}
 	})
 }
-
-// killLater kills a turn that goes on for too long after its actor was stopped, or is to be
-// restarted.
-func (a *actor) killLater() { a.killFor("stopped") }
 
 // post sends a system message; false if the actor has gone.
 func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
@@ -197,7 +184,7 @@ func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
 // stop asks the actor to stop after its current turn; false if it has gone. Any goroutine may call it.
 func (a *actor) stop(scr *scratch, reason string) bool {
 	ok := a.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: reason}})
-	a.killLater()
+	a.killFor("stopped")
 	return ok
 }
 

@@ -107,7 +107,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 		if err != nil {
 			return err
 		}
-		a.lookAround(ctx.scr, x)
+		watching{a, ctx.scr}.around(x)
 	}
 	a.work.SetReceiveTimeout(a, time.Duration(s.Receive))
 	return nil
@@ -121,7 +121,7 @@ func (a *actor) restoreHeld(scr *scratch, s *saved.State) error {
 			_, err := a.work.AddWatch(a, w.Ref, w.Path)
 			return err
 		}
-		return a.watchRef(scr, w.Ref, w.Path)
+		return watching{a, scr}.addRef(w.Ref, w.Path)
 	})
 }
 

@@ -39,7 +39,7 @@ const (
 // stage notes a change of the turn that runs; outside of one it happens at once.
 func (c *Context) stage(x change) {
 	if c.scr == nil {
-		c.actor.confirm(nil, &x)
+		x.confirm(c.actor, nil)
 	} else {
 		*c.scr.change() = x
 	}
@@ -54,7 +54,7 @@ func (s *scratch) change() *change {
 }
 
 // confirm makes a change effective.
-func (a *actor) confirm(scr *scratch, x *change) {
+func (x *change) confirm(a *actor, scr *scratch) {
 	switch x.kind {
 	case watchEntered:
 		if !a.sys.signal(scr, x.ref, signal.Signal{Kind: signal.Watch, From: a.uid}) {
@@ -80,7 +80,7 @@ func (a *actor) confirm(scr *scratch, x *change) {
 }
 
 // revoke undoes a change; later ones are undone already.
-func (a *actor) revoke(scr *scratch, x *change) {
+func (x *change) revoke(a *actor, scr *scratch) {
 	switch x.kind {
 	case childReserved:
 		x.child.withdrawn = true

@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
 // parentIn is an actor as the supervisor of its children, on the worker that runs it.
@@ -36,6 +37,9 @@ func (p parentIn) State() life.State { return p.life.State() }
 
 // Suspended implements supervisor.Parent.
 func (p parentIn) Suspended() int { return p.life.Suspended() }
+
+// Rand implements supervisor.Parent.
+func (p parentIn) Rand() backoff.Rand { return p.random() }
 
 // The orders that are no answers to a failure.
 var resumeOrder = supervisor.Order{Kind: supervisor.Resume}

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -94,7 +95,7 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 	case sysmail.Signal:
 		a.signalled(scr, m.Signal)
 	case sysmail.Born:
-		a.sawBorn(scr, m.Born)
+		watching{a, scr}.born(m.Born)
 	case sysmail.Sleep, sysmail.Instance:
 		if g, ok := a.behaviour.(*guest); ok {
 			g.residency(scr, m.Kind)
@@ -150,11 +151,14 @@ func (a *actor) aboutChild(scr *scratch, m *sysmail.Msg) {
 
 // tooLate answers a system message that reaches an actor that has stopped.
 func (a *actor) tooLate(scr *scratch, m *sysmail.Msg) {
-	switch m.Kind {
-	case sysmail.Signal:
-		a.signalledLate(scr, m.Signal)
-	case sysmail.Look:
+	switch {
+	case m.Kind == sysmail.Look:
 		m.Look.Gone()
+	case m.Kind != sysmail.Signal:
+	case m.Signal.Kind == signal.Watch:
+		a.sys.notifyEnd(scr, m.Signal.From, a.uid, a.reason)
+	case m.Signal.Kind == signal.Observe:
+		a.sys.abandoned(scr, m.Signal.From)
 	}
 }
 

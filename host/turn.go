@@ -15,7 +15,8 @@ import (
 // with, a failing one included. If the recorder answers later, the actor is held: then the
 // numbers mean nothing, and settled goes on.
 func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int, f *abi.Failure) {
-	g.run(scr, x, now)
+	x.Run(g.limits(scr, now), &scr.res)
+	scr.w.Spend(scr.res.Worth)
 	g.ahead = g.spawned
 	done, parts, f := g.read(scr, x, 0)
 	if parts || f != nil || scr.res.Failure != nil {
@@ -36,12 +37,6 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		}
 	}
 	return g.carryOut(scr, x, now, done, parts, f)
-}
-
-// run enters the guest.
-func (g *guest) run(scr *scratch, x *sandbox.Instance, now int64) {
-	x.Run(g.limits(scr, now), &scr.res)
-	scr.w.Spend(scr.res.Worth)
 }
 
 // limits is what the actor's turns get to see and may spend.
@@ -159,7 +154,7 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	case done < len(t.Mail):
 		t.Ended = turn.ByGuest
 	}
-	return a.ask(scr, t, sealedEntry{now: now, done: done, parts: parts, f: f})
+	return recorded{a}.ask(scr, t, sealedEntry{now: now, done: done, parts: parts, f: f})
 }
 
 // carryOut lets the turns that count take effect, and puts unread messages back.
@@ -206,7 +201,10 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 	x.Discard()
 	scr.origin = 0
 	a.turns = first + uint64(done)
-	g.account(&scr.res, work)
+	if spent := scr.res.Fuel + work; spent > 0 { // by the turns, and by the host for their commands
+		g.fuelSpent += spent
+		a.tally.Fuel.Store(g.fuelSpent)
+	}
 	g.conclude(scr, done, failed, f, now)
 	if failed >= 0 {
 		done++
@@ -227,14 +225,6 @@ func (g *guest) giveBack(scr *scratch, done, failed int) {
 	if done < len(scr.batch) {
 		g.actor.box.PushFront(scr.batch[done:]...)
 		scr.batch = scr.batch[:done]
-	}
-}
-
-// account adds up what was spent: by the turns, and by the host for their commands.
-func (g *guest) account(res *sandbox.Result, work uint64) {
-	if res.Fuel+work > 0 {
-		g.fuelSpent += res.Fuel + work
-		g.actor.tally.Fuel.Store(g.fuelSpent)
 	}
 }
 
