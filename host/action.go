@@ -246,7 +246,7 @@ func (o action) refused(reason DeadReason, to abi.Ref, path string) {
 	a, cmd := o.actor, o.cmd
 	if cmd.Op == abi.OpForward {
 		o.carried(o.current.Size())
-		e := a.handedOn(o.current)
+		e := message.HandedOn(o.current, a.uid, a.path)
 		a.sys.deadLetter(reason, to, path, &e)
 		a.sys.unanswered(o.scr, &e, a.uid, errNowhere) // it was the actor who was to answer
 		return

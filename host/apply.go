@@ -93,19 +93,18 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 
 // forward sends a copy of an envelope on with its original sender; the receiver may then
 // answer that sender if delegated says so. If there is no room for it nothing is
-// copied. What the host itself has told the actor has no sender: it is forwarded with the actor as
-// sender, because a message without a sender is one from outside.
+// copied.
 func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.Envelope, delegated bool) error {
-	kind, sender, senderPath, correlation := a.origin(current)
-	delegated = delegated && sender == current.Sender
+	on := message.HandedOn(current, a.uid, a.path)
+	delegated = delegated && on.Sender == current.Sender
 	if t := a.sys.here(to); t != nil && t.gate.Policy() == supervision.MeanwhileKeep && t.box.Full(current.Size()) {
-		e, err := a.handedOn(current), t.box.WhyFull()
-		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &e)
+		err := t.box.WhyFull()
+		a.sys.refuse(scr, DeadMailboxFull, err, t.uid, t.path, &on)
 		return err
 	}
 	e := message.CloneEnvelope(current)
-	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = kind, sender, senderPath, correlation, withoutGrants(e.Attached)
-	if kind == current.Kind {
+	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = on.Kind, on.Sender, on.SenderPath, on.Correlation, withoutGrants(e.Attached)
+	if on.Kind == current.Kind {
 		e.Origin = current.Origin
 	}
 	if name != "" {
@@ -116,26 +115,4 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 		a.sys.delegate(scr, e, a.uid, to)
 	}
 	return a.deliver(scr, to, e)
-}
-
-// origin is as what, and in whose name, the current message is sent on. What the host has told the actor is
-// no question then: the key of a timer is the correlation of nothing.
-func (a *actor) origin(current *mailbox.Envelope) (kind abi.Kind, sender abi.Ref, path string, correlation uint64) {
-	kind, sender, path, correlation = current.Kind, current.Sender, current.SenderPath, current.Correlation
-	if kind != abi.KindReply && kind != abi.KindReplyError && kind != abi.KindMessage {
-		kind = abi.KindMessage
-		if sender == 0 {
-			sender, path, correlation = a.uid, a.path, 0
-		}
-	}
-	return kind, sender, path, correlation
-}
-
-// handedOn is what a letter has of a message that was to be sent on.
-func (a *actor) handedOn(current *mailbox.Envelope) mailbox.Envelope {
-	kind, sender, path, correlation := a.origin(current)
-	return mailbox.Envelope{
-		Kind: kind, Flags: current.Flags & (mark.NoInfluence | mark.Suppressed), Sender: sender, SenderPath: path,
-		Correlation: correlation, Headers: current.Headers, Payload: current.Payload,
-	}
 }

@@ -195,13 +195,7 @@ func headOf(s *System, all []*actor) *saved.Head {
 	h.Super.Undecided = slices.DeleteFunc(h.Super.Undecided, func(r supervisor.ReportState) bool {
 		return !slices.ContainsFunc(all, func(a *actor) bool { return a.uid == r.Of })
 	})
-	d := s.durable
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for path, n := range d.lives {
-		h.Lives = append(h.Lives, saved.Lives{Path: path, N: n})
-	}
-	slices.SortFunc(h.Lives, func(a, b saved.Lives) int { return strings.Compare(a.Path, b.Path) })
+	h.Lives = s.durable.lives.Save()
 	return h
 }
 
@@ -314,11 +308,7 @@ func (p *repeats) Restore(parts [][]byte) error {
 	if head.Version < saved.Oldest || head.Version > saved.Version {
 		return fmt.Errorf("the checkpoint has version %d, this host reads versions %d to %d", head.Version, saved.Oldest, saved.Version)
 	}
-	s.durable.mu.Lock()
-	for _, l := range head.Lives {
-		s.durable.lives[l.Path] = max(l.N, s.durable.lives[l.Path])
-	}
-	s.durable.mu.Unlock()
+	s.durable.lives.Load(head.Lives)
 	knows := map[abi.Ref]bool{}
 	all := make([]*saved.State, len(parts)-1)
 	for i, b := range parts[1:] {

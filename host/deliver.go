@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -244,13 +245,11 @@ func (p *repeats) fly(to *actor, e *Envelope) bool {
 	if p == nil {
 		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	by := p.actor.Load()
 	switch e.Kind {
 	case abi.KindTimer, abi.KindReceiveTimeout, abi.KindAskTimeout:
 		by = nil // an alarm that was due while the process was away, and not something that is sent in a turn
 	}
-	p.flights = append(p.flights, flight{to, by, e})
+	p.flights.Begin(rebuild.Flight[*actor]{To: to, By: by, E: e})
 	return true
 }

@@ -2,8 +2,6 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -11,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/lives"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -39,61 +38,21 @@ func (p Props) WithDurable() Props { p.durable = true; return p }
 // at the next start, is its own affair. It is for package host/persist.
 func (p Props) WithEvents() Props { p.events = true; return p }
 
-// mostLives bounds the names whose lives are counted. Actors of further ones get refs that do not follow from the name.
-const mostLives = 1 << 16
-
 func newDurability(cfg *Config, from *Secret) *durability {
 	if !cfg.partial {
 		return nil
 	}
 	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
-	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: map[string]uint64{}, repeated: map[string]uint64{}, unsaved: map[abi.Ref]bool{}}
+	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: lives.New(from), unsaved: map[abi.Ref]bool{}}
 }
 
-// namedRef is the ref of the next life of an actor below a guardian: it follows from the path and the number of the life.
+// namedRef is the ref of the next life of an actor below a guardian; false if it does not follow from the name.
 func namedRef(guardian *actor, name string) (ref abi.Ref, ok bool) {
 	d := guardian.sys.durable
 	if d == nil || name == "" {
 		return 0, false
 	}
-	path := guardian.path + "/" + name
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n, known := d.lives[path]
-	if !known && len(d.lives) >= mostLives {
-		return 0, false
-	}
-	d.lives[path] = n + 1
-	return lifeRef(guardian, path, n), true
-}
-
-// lifeRef is the ref of the nth life, from 0, of an actor below a guardian.
-func lifeRef(guardian *actor, path string, n uint64) abi.Ref {
-	return abi.ChildRef(lifeKey(guardian, path), guardian.uid.Node(), n)
-}
-
-// lifeKey is the key of the refs of an actor's lives.
-func lifeKey(guardian *actor, path string) abi.RefKey {
-	sum := sha256.Sum256([]byte(path))
-	key := guardian.sys.secret.Derive(secret.ForNamed, guardian.uid, binary.LittleEndian.Uint64(sum[:]))
-	return abi.RefKey(key[:abi.RefKeySize])
-}
-
-// lived notes a recorded life of an actor below a guardian; false if no life has the ref. Records name lives in their order, so
-// it looks behind the one before first.
-func (d *durability) lived(guardian *actor, path string, ref abi.Ref) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	key := lifeKey(guardian, path)
-	from := d.repeated[path]
-	for i := range uint64(1 << 20) {
-		n := (from + i) % (1 << 20)
-		if abi.ChildRef(key, guardian.uid.Node(), n) == ref {
-			d.lives[path], d.repeated[path] = max(d.lives[path], n+1), n+1
-			return true
-		}
-	}
-	return false
+	return d.lives.Next(guardian.uid, guardian.path+"/"+name)
 }
 
 // isStill reports whether the actor handles no messages for now: what it was to be told is told.

@@ -193,7 +193,8 @@ func (g *guest) End(ctx *Context, end End) {
 	dropTrial(g, "it has been restarted, or has ended")
 	g.actor.holds.drop(holdSwap)
 	g.inst.ForgetSleep()
-	g.stopWaiting()
+	g.start = nil
+	g.inst.StopWaiting()
 	x := g.inst.Load()
 	if x == nil {
 		return

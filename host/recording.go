@@ -3,13 +3,11 @@ package host
 import (
 	"errors"
 	"sync"
-	"time"
 
-	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
-	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // What a recorder is told besides turns: the messages that mailboxes accept, the signals and orders that actors
@@ -46,36 +44,8 @@ func noteLife(a *actor, k record.Kind) {
 	tellRecorder(a.sys, &record.Record{Kind: k, Actor: a.uid, Time: a.sys.time.Now(), Life: l})
 }
 
-// sysNames are the names of system messages in records; those without a name are not recorded, because nothing of what an
-// actor is follows from them.
-var sysNames = [...]string{
-	sysmail.Start: "start", sysmail.Stop: "stop", sysmail.Quit: "quit", sysmail.Suspend: "suspend", sysmail.Unsuspend: "unsuspend", sysmail.Resume: "resume",
-	sysmail.Restart: "restart", sysmail.Begin: "begin", sysmail.RestartDue: "restart-due", sysmail.GraceOver: "grace-over", sysmail.ChildFailed: "child-failed",
-	sysmail.ChildEnded: "child-ended", sysmail.ChildHalted: "child-halted", sysmail.ChildBegun: "child-begun", sysmail.ChildStopped: "child-stopped",
-	sysmail.Decide: "decide", sysmail.Renew: "renew", sysmail.AwaitRenewal: "await-renewal", sysmail.Renewed: "renewed", sysmail.Pause: "pause",
-	sysmail.Unpause: "unpause", sysmail.Crash: "crash", sysmail.ResetBackoff: "reset-backoff", sysmail.Born: "born", sysmail.Stray: "stray",
-}
-
-// signalOf is a system message as it is recorded; false if it is not.
-func signalOf(m *sysmail.Msg) (s record.Signal, ok bool) {
-	if m.Kind == sysmail.Signal {
-		x := m.Signal
-		return record.Signal{What: x.Kind.String(), From: x.From, Other: x.Other, Correlation: x.Correlation, Reason: x.Text()}, true
-	}
-	if int(m.Kind) >= len(sysNames) || sysNames[m.Kind] == "" {
-		return s, false
-	}
-	s = record.Signal{
-		What: sysNames[m.Kind], From: m.Ref, How: uint16(m.How), Directive: uint8(m.Directive), Delay: int64(m.Delay), Reason: m.Reason, Failure: m.Failure,
-	}
-	switch {
-	case m.Child != nil:
-		s.From = m.Child.(*actor).uid
-	case m.Born != nil:
-		s.From = m.Born.Ref
-	}
-	return s, true
-}
+// uidOfAny is the ref of a child in a system message.
+func uidOfAny(child any) abi.Ref { return child.(*actor).uid }
 
 // noteSignal tells the recorder of a system message that the actor is about to handle.
 func noteSignal(a *actor, m *sysmail.Msg) {
@@ -85,7 +55,7 @@ func noteSignal(a *actor, m *sysmail.Msg) {
 	case a.parent == nil && a.sys.durable != nil && !concernsDurable(a, m):
 		return
 	}
-	if s, ok := signalOf(m); ok {
+	if s, ok := sysmail.Recorded(m, uidOfAny); ok {
 		tellRecorder(a.sys, &record.Record{Kind: record.Took, Actor: a.uid, Time: a.Now().UnixNano(), Signal: &s})
 	}
 }
@@ -234,41 +204,19 @@ func (b *recordedBox) Bytes() int64 { return b.inner.Bytes() }
 // Empty implements Mailbox.
 func (b *recordedBox) Empty() bool { return b.inner.Empty() }
 
-// signalKinds finds a kind by its name.
-var signalKinds = func() map[string]signal.Kind {
-	m := map[string]signal.Kind{}
-	for k := signal.Watch; k.String() != ""; k++ {
-		m[k.String()] = k
-	}
-	return m
-}()
-
-// systemMessage is the inverse of signalOf, for what comes from outside: an operator, an alarm, an actor that is not
+// systemMessage is a recorded signal as it comes from outside: an operator, an alarm, an actor that is not
 // rebuilt. It is nil for what cannot come from there.
 func systemMessage(a *actor, s *record.Signal) *sysmail.Msg {
-	if k, ok := signalKinds[s.What]; ok && s.What != "stop" {
-		x := signal.Signal{Kind: k, From: s.From, Other: s.Other, Correlation: s.Correlation, Reason: s.Reason}
-		return &sysmail.Msg{Kind: sysmail.Signal, Signal: &x}
-	}
-	m := &sysmail.Msg{Kind: sysmail.Look, Kin: sysmail.Kin{
-		How: sysmail.How(s.How), Directive: supervision.Directive(s.Directive), Ref: s.From, Failure: s.Failure, Reason: s.Reason, Delay: time.Duration(s.Delay),
-	}}
-	for k, name := range sysNames {
-		if name == s.What {
-			m.Kind = sysmail.Kind(k)
-		}
-	}
-	switch m.Kind {
-	case sysmail.Stop, sysmail.Crash, sysmail.Pause, sysmail.Unpause, sysmail.Decide, sysmail.ResetBackoff, sysmail.AwaitRenewal, sysmail.Renew, sysmail.Stray:
-	case sysmail.RestartDue:
+	m := sysmail.FromOutside(s)
+	switch {
+	case m == nil:
+	case m.Kind == sysmail.RestartDue:
 		if a.restart != nil {
 			a.restart.alarm.Stop()
 		}
 		m.Due = a.restart
-	case sysmail.GraceOver:
+	case m.Kind == sysmail.GraceOver:
 		m.Due = a.gate.Grace()
-	default:
-		return nil
 	}
 	return m
 }

@@ -205,7 +205,7 @@ func (p *repeats) limitNow(a *actor) {
 func (p *repeats) setAside(a *actor, scr *scratch) {
 	items := a.sysq.Take()
 	for i := range items {
-		if _, recorded := signalOf(&items[i]); recorded {
+		if _, recorded := sysmail.Recorded(&items[i], uidOfAny); recorded {
 			p.held[a.uid] = append(p.held[a.uid], items[i])
 		} else {
 			a.system(scr, &items[i])
@@ -247,35 +247,6 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 	return done, f, true
 }
 
-// landed drops what an actor has sent before its present record and what never arrived: it was refused.
-func (p *repeats) landed(by *actor) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.flights = slices.DeleteFunc(p.flights, func(f flight) bool { return f.by == by })
-}
-
-// lands takes the first one of those on their way that is meant; nil: there is none. It is most often the very first, and the
-// others stay where they are then: one turn may have sent hundreds of thousands.
-func (p *repeats) lands(which func(*flight) bool) *Envelope {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range p.flights {
-		f := &p.flights[i]
-		if !which(f) {
-			continue
-		}
-		e := f.e
-		if i == 0 {
-			*f = flight{}
-			p.flights = p.flights[1:]
-		} else {
-			p.flights = slices.Delete(p.flights, i, i+1)
-		}
-		return e
-	}
-	return nil
-}
-
 // Apply implements rebuild.Port.
 func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (err error) {
 	a := p.sys.here(r.Actor)
@@ -293,7 +264,7 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		return p.began(a, r)
 	case r.Kind == record.Refused:
 		if a != nil {
-			p.lands(func(f *flight) bool { return f.to == a && r.Message.IsRefusal(f.e) })
+			p.flights.Land(func(f *rebuild.Flight[*actor]) bool { return f.To == a && r.Message.IsRefusal(f.E) })
 		}
 		return nil
 	case r.Kind == record.Changed:
@@ -322,15 +293,15 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 	case record.Exchanged:
 		return p.exchanged(a, r)
 	case record.Took:
-		p.landed(a)
+		p.flights.Drop(a)
 		if x := r.Signal; x.What == signal.Unanswered.String() { // logs of earlier releases say only so that a question was refused
-			p.lands(func(f *flight) bool {
-				return f.to.uid == x.From && f.e.Sender == a.uid && f.e.Correlation == x.Correlation && mark.AwaitsReply(f.e)
+			p.flights.Land(func(f *rebuild.Flight[*actor]) bool {
+				return f.To.uid == x.From && f.E.Sender == a.uid && f.E.Correlation == x.Correlation && mark.AwaitsReply(f.E)
 			})
 		}
 		return p.took(a, r, turns, last)
 	case record.Turned:
-		p.landed(a)
+		p.flights.Drop(a)
 		if g, ok := a.behaviour.(*guest); ok && g.start != nil && len(r.Entry.Mail) == 0 {
 			return p.step(a, r, []*record.Record{r}, func(scr *scratch) { g.residency(scr, sysmail.Instance) })
 		}
@@ -357,7 +328,7 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		}
 		props := *x.(*Props)
 		named := parent.parent == nil && p.sys.durable != nil
-		if named && !p.sys.durable.lived(parent, r.Life.Path, r.Actor) {
+		if named && !p.sys.durable.lives.Lived(parent.uid, r.Life.Path, r.Actor) {
 			return fmt.Errorf("%s: no life of it has the ref %016x", r.Life.Path, uint64(r.Actor))
 		}
 		for range 1 << 20 { // it was the next one, or one of those that come soon
@@ -421,9 +392,9 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 
 // arrives finds a message that is on its way.
 func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {
-	return p.lands(func(f *flight) bool {
-		e := f.e
-		return f.to == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) &&
+	return p.flights.Land(func(f *rebuild.Flight[*actor]) bool {
+		e := f.E
+		return f.To == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) &&
 			(mark.IsMail(e) || m.Due == 0 || e.Due == m.Due)
 	})
 }
@@ -463,7 +434,7 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 	held := p.held[a.uid]
 	for i := range held {
-		if s, _ := signalOf(&held[i]); s.What == want.What && s.From == want.From && s.Other == want.Other && s.Correlation == want.Correlation {
+		if s, _ := sysmail.Recorded(&held[i], uidOfAny); s.What == want.What && s.From == want.From && s.Other == want.Other && s.Correlation == want.Correlation {
 			m := held[i]
 			if m.Kind == sysmail.ChildFailed { // whether it can be resumed depends on what there was room for
 				m.Reason = want.Reason
@@ -505,7 +476,7 @@ func hasLastTurn(a *actor) bool {
 
 // Forgotten implements rebuild.Port.
 func (p *repeats) Forgotten(path string, ref abi.Ref) error {
-	if !p.sys.durable.lived(p.sys.user, path, ref) {
+	if !p.sys.durable.lives.Lived(p.sys.user.uid, path, ref) {
 		return fmt.Errorf("%s: no life of it has the ref %016x", path, uint64(ref))
 	}
 	return nil
@@ -550,9 +521,9 @@ func (p *repeats) Release() {
 		}
 	}
 	s.repeats.Store(nil)
-	for _, f := range p.flights {
-		if reason, err := f.to.accept(nil, f.e); err != nil {
-			f.to.dead(nil, reason, err, f.e)
+	for _, f := range p.flights.All() {
+		if reason, err := f.To.accept(nil, f.E); err != nil {
+			f.To.dead(nil, reason, err, f.E)
 		}
 	}
 	for _, a := range p.late {

@@ -52,12 +52,6 @@ func (a *actor) putAwayIfOver(w *dispatch.Worker) {
 	}
 }
 
-// stopWaiting is for an incarnation that is over.
-func (g *guest) stopWaiting() {
-	g.start = nil
-	g.inst.StopWaiting()
-}
-
 // noInstance deals with an actor that cannot be woken: if no instance is available it
 // waits, anything else is a failure.
 func (g *guest) noInstance(err error) *abi.Failure {

@@ -12,13 +12,16 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
+	"github.com/wasmactors/wasmactors/host/internal/extensions"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
+	"github.com/wasmactors/wasmactors/host/internal/lives"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/outside"
 	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/internal/price"
+	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
@@ -78,7 +81,7 @@ type System struct {
 	ending       atomic.Bool // it was asked to, or must
 	root         string      // what all paths begin with
 	temp         string      // path of receivers that are no actors
-	extensions   extensions
+	extensions   extensions.Set
 
 	user, services *actor // the guardians /user and /system
 
@@ -117,10 +120,7 @@ type durability struct {
 	unsaved     map[abi.Ref]bool // actors that have failed because their state could not be saved
 	spawning    sync.RWMutex     // read: a durable actor is being made from outside
 
-	mu    sync.Mutex
-	lives map[string]uint64 // by the paths of actors below a guardian: their next life
-
-	repeated map[string]uint64 // the life after the last one that a record has named
+	lives *lives.Table // of actors below a guardian
 }
 
 // repeats is a system that is being rebuilt.
@@ -149,14 +149,7 @@ type repeats struct {
 
 	over atomic.Bool // all is repeated, and what is spawned is new
 
-	mu      sync.Mutex
-	flights []flight
-}
-
-// flight is a message on its way.
-type flight struct {
-	to, by *actor
-	e      *Envelope
+	flights rebuild.Flights[*actor]
 }
 
 // pastClock tells the time of records until it is released. Alarms are set by the clock behind it.

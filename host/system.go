@@ -328,7 +328,7 @@ func (s *System) Close(ctx context.Context) error {
 		_ = s.disp.Close(context.Background())
 	}
 	s.closePools(ctx)
-	if failed := s.extensions.end(ctx); failed != nil {
+	if failed := s.extensions.End(ctx); failed != nil {
 		err = errors.Join(err, failed)
 	}
 	s.awake.Close()

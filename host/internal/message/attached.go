@@ -77,5 +77,21 @@ func CloneEnvelope(e *mailbox.Envelope) *mailbox.Envelope {
 	return k
 }
 
+// HandedOn is what an actor sends on of its current message, as what, and in whose name; for a letter, too. What the host has
+// told the actor is no question then (the key of a timer is the correlation of nothing) and has the actor as its sender,
+// because a message without a sender is one from outside.
+func HandedOn(current *mailbox.Envelope, by abi.Ref, path string) mailbox.Envelope {
+	e := mailbox.Envelope{
+		Kind: current.Kind, Flags: current.Flags & (mark.NoInfluence | mark.Suppressed), Sender: current.Sender, SenderPath: current.SenderPath,
+		Correlation: current.Correlation, Headers: current.Headers, Payload: current.Payload,
+	}
+	if e.Kind != abi.KindReply && e.Kind != abi.KindReplyError && e.Kind != abi.KindMessage {
+		if e.Kind = abi.KindMessage; e.Sender == 0 {
+			e.Sender, e.SenderPath, e.Correlation = by, path, 0
+		}
+	}
+	return e
+}
+
 // ForChild is v for a child of its receiver.
 func ForChild(name string, v any) Addressed { return Addressed{name, v} }
