@@ -2,9 +2,7 @@ package host
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +10,8 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
-	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
-	"github.com/wasmactors/wasmactors/supervision"
-	"pgregory.net/rapid"
 )
 
 // stateOfGuest is a guest's state as bytes; the system is at rest.
@@ -151,67 +146,6 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 	}
 }
 
-// States go through bytes as they are, and the same state has the same bytes; other versions are refused by
-// their number, whatever they have.
-func TestStatesGoThroughBytes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text, bytesOf := rapid.StringN(1, 20, 60), rapid.SliceOfN(rapid.Byte(), 1, 20)
-		ref := rapid.Map(rapid.Uint64Min(1), func(n uint64) abi.Ref { return abi.Ref(n) })
-		refs := func(name string) []abi.Ref {
-			out := rapid.SliceOfNDistinct(ref, 0, 4, rapid.ID).Draw(t, name)
-			slices.Sort(out)
-			return out
-		}
-		s := saved.State{
-			Version: saved.Version, Ref: ref.Draw(t, "ref"), Type: rapid.StringMatching(`[a-z]{1,9}`).Draw(t, "type"), Incarnation: rapid.Uint64().Draw(t, "incarnation"),
-			Turns: rapid.Uint64().Draw(t, "turns"), Spawned: rapid.Uint64().Draw(t, "spawned"), Guest: bytesOf.Draw(t, "guest"),
-			Receive: rapid.Int64Range(0, int64(abi.MaxDuration)).Draw(t, "receive"),
-		}
-		for _, key := range refs("timers") {
-			s.Timers = append(s.Timers, saved.Timer{Key: uint64(key), Due: rapid.Int64().Draw(t, "due"), Period: rapid.Int64Range(0, int64(abi.MaxDuration)).Draw(t, "period"), Payload: bytesOf.Draw(t, "payload")})
-		}
-		for _, key := range refs("asks") {
-			s.Asks = append(s.Asks, saved.Ask{Correlation: uint64(key), Target: ref.Draw(t, "target"), Answerers: append([]abi.Ref{1}, refs("answerers")...), Due: rapid.Int64().Draw(t, "due")})
-		}
-		for _, w := range refs("watches") {
-			s.Watches = append(s.Watches, saved.Watch{Ref: w, Path: text.Draw(t, "path")})
-		}
-		s.Lookouts = append(s.Lookouts, rapid.SliceOfNDistinct(text, 0, lookouts.Most, rapid.ID).Draw(t, "lookouts")...)
-		slices.Sort(s.Lookouts)
-		for range rapid.IntRange(0, 3).Draw(t, "stash") {
-			s.Stash = append(s.Stash, saved.Mail{Kind: abi.KindMessage, Flags: mark.NoInfluence, Sender: ref.Draw(t, "sender"), SenderPath: text.Draw(t, "path"), Headers: bytesOf.Draw(t, "headers"), Payload: bytesOf.Draw(t, "payload")})
-		}
-		for i, k := range refs("children") {
-			s.Children = append(s.Children, saved.Child{Ref: k, Name: fmt.Sprint("k", i), Type: "t", Args: bytesOf.Draw(t, "args"), Lifetime: 1, Significant: true, Record: supervision.ChildState{Failures: i, Ring: []int64{int64(i)}}})
-		}
-		b, err := saved.Encoder.Marshal(&s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := saved.Decode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(&s, back) {
-			t.Fatalf("%+v\nwas %+v", back, &s)
-		}
-		if again, _ := saved.Encoder.Marshal(back); !bytes.Equal(again, b) {
-			t.Fatal("other bytes")
-		}
-	})
-	for version, more := range map[int]bool{1: false, saved.Version + 1: true, 99: true} {
-		m := map[int]any{1: version, 2: 1 << 40, 3: "t"}
-		if more {
-			m[15] = "something new"
-		}
-		b := must(saved.Encoder.Marshal(m))(t)
-		want := fmt.Sprintf("version %d, this host reads versions %d to %d", version, saved.Oldest, saved.Version)
-		if _, err := saved.Decode(b); !errors.Is(err, saved.ErrState) || !strings.Contains(err.Error(), want) {
-			t.Errorf("version %d: %v", version, err)
-		}
-	}
-}
-
 // What is not the actor's state is refused, and says why.
 func TestForeignStates(t *testing.T) {
 	l := newStage(t, nil)
@@ -244,35 +178,4 @@ func TestForeignStates(t *testing.T) {
 			t.Errorf("%d is accepted", i)
 		}
 	}
-}
-
-// FuzzActorState: bytes are refused, or are those of a state.
-func FuzzActorState(f *testing.F) {
-	s := saved.State{
-		Version: saved.Version, Ref: 1 << 40, Type: "t", Timers: []saved.Timer{{Key: 1, Due: 2, Payload: []byte{1}}}, Asks: []saved.Ask{{Correlation: 1, Answerers: []abi.Ref{2}}},
-		Watches: []saved.Watch{{Ref: 3, Path: "/user/x"}}, Lookouts: []string{"/user/*", "./a?"}, Stash: []saved.Mail{{Payload: []byte{1}}}, Children: []saved.Child{{Ref: 4, Name: "k", Type: "t"}},
-	}
-	good, err := saved.Encoder.Marshal(&s)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(good)
-	s.Lookouts = []string{"./a?", "/user/*"}
-	f.Add(must(saved.Encoder.Marshal(&s))(f))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := saved.Decode(b)
-		if err != nil {
-			if !errors.Is(err, saved.ErrState) {
-				t.Fatal(err)
-			}
-			return
-		}
-		again, err := saved.Encoder.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := saved.Decode(again); err != nil {
-			t.Fatalf("what was accepted is refused: %v", err)
-		}
-	})
 }
