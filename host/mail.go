@@ -147,8 +147,9 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: message.AttemptsOf(e).N, Trace: a.trace(),
 	}
 	if g, ok := a.behaviour.(*guest); ok {
-		if m.File = g.crashFile; g.inst.Load() != nil {
-			m.Memory = g.inst.Load().MemoryBytes()
+		m.File = g.crashFile
+		if x := g.inst.Load(); x != nil {
+			m.Memory = x.MemoryBytes()
 		}
 	}
 	a.crash = m
