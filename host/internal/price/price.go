@@ -132,11 +132,12 @@ func (b *bill[N]) search(path string) (found []N, f *abi.Failure) {
 			return nil, f
 		}
 	}
+	x := b.x // not b, which would be on the heap
 	return b.g.Search(at, paths.Toll{
 		Visit: func(visits int, pattern string) *abi.Failure {
-			return b.x.Charge(uint64(visits) * 2 * visit(pattern))
+			return x.Charge(uint64(visits) * 2 * visit(pattern))
 		},
-		Pass: func(visits int) *abi.Failure { return b.x.Pass(uint64(visits) * sandbox.CostNode) },
+		Pass: func(visits int) *abi.Failure { return x.Pass(uint64(visits) * sandbox.CostNode) },
 	})
 }
 
