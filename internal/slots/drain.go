@@ -15,6 +15,7 @@ var drainers = sync.Pool{New: func() any { return new(drainer) }}
 type drainer struct {
 	pages []uint32
 	runs  []byte
+	lean  []byte // the difference from a usual memory
 }
 
 // Drain is Patch of a memory whose contents are no longer needed. Pages are returned to the
@@ -34,16 +35,19 @@ func (m *Memory) Drain(aside ...Span) (*Patch, error) {
 		im = nil
 	}
 	p := &Patch{image: m.image, size: m.Size()}
-	d := differ{image: m.image, mem: m.view, aside: aside}
+	d := differ{aside: aside}
 	w.pages = m.changedPages(w.pages[:0])
 	for pages := w.pages; len(pages) > 0; {
 		part := pages[:min(len(pages), drainPages)]
 		pages = pages[len(part):]
 		d.runs = w.runs[:0]
 		for _, i := range part {
-			d.page(int(i))
+			d.page(int(i), m.page(int(i)), m.image.before(int(i)))
 		}
 		w.runs = d.runs
+		if len(pages) == 0 && len(p.chunks) == 0 && w.usual(m, p, aside) {
+			break
+		}
 		if len(d.runs) > 0 {
 			p.chunks = append(p.chunks, append(make([]byte, 0, len(d.runs)), d.runs...))
 		}

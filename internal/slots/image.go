@@ -20,6 +20,8 @@ type Image struct {
 
 	hot    []atomic.Uint32 // bitmap: pages that lives usually touch
 	heated atomic.Int32    // bits set in hot
+
+	usuals usuals
 }
 
 // NewImage makes an image of a memory's contents, which must be a multiple of

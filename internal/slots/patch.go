@@ -21,15 +21,23 @@ type Span struct{ At, End uint32 }
 //
 // A chunk is a sequence of pairs: how many words are as in the image and how many
 // differ, both as varints, and then the latter. Chunks follow on one another.
+//
+// A patch that [Memory.Drain] has made may be the difference from a usual memory of the image instead, see usual.
 type Patch struct {
 	image  *Image
 	size   uint64 // of the memory, bytes
 	chunks [][]byte
 	pages  []uint32 // scratch of Memory.Patch
+	usual  *usual   // what it is the difference from; nil: the image
+	alone  int      // bytes of chunks, if it were the difference from the image; with a usual memory only
 }
 
-// Bytes is what the patch holds in Go's heap.
+// Bytes is what the patch holds in Go's heap. Where it is the difference from a usual memory this is what it would hold
+// without that, so that the figure does not depend on other memories.
 func (p *Patch) Bytes() int {
+	if p.usual != nil {
+		return p.alone
+	}
 	n := 4 * cap(p.pages)
 	for _, c := range p.chunks {
 		n += cap(c)
@@ -42,7 +50,7 @@ func (p *Patch) Size() uint64 { return p.size }
 
 // Clone is an independent copy without spare capacity.
 func (p *Patch) Clone() Patch {
-	c := Patch{image: p.image, size: p.size, chunks: make([][]byte, len(p.chunks))}
+	c := Patch{image: p.image, size: p.size, usual: p.usual, alone: p.alone, chunks: make([][]byte, len(p.chunks))}
 	for i, chunk := range p.chunks {
 		c.chunks[i] = append(make([]byte, 0, len(chunk)), chunk...)
 	}
@@ -64,13 +72,13 @@ func (m *Memory) Patch(p *Patch, aside ...Span) error {
 		chunks = make([][]byte, 0, 1)
 	}
 	chunks = chunks[:1]
-	d := differ{image: m.image, mem: m.view, aside: aside, runs: chunks[0][:0]}
+	d := differ{aside: aside, runs: chunks[0][:0]}
 	pages := m.changedPages(p.pages[:0])
 	for _, i := range pages {
-		d.page(int(i))
+		d.page(int(i), m.page(int(i)), m.image.before(int(i)))
 	}
 	chunks[0] = d.runs
-	*p = Patch{m.image, m.Size(), chunks, pages}
+	*p = Patch{image: m.image, size: m.Size(), chunks: chunks, pages: pages}
 	return nil
 }
 
@@ -111,17 +119,12 @@ func (m *Memory) apply(p *Patch, once bool) error {
 	if p.image != m.image || p.size != m.Size() {
 		return ErrPatch
 	}
+	if p.usual != nil {
+		eachRun(p.usual.runs, 0, func(at uint64, words []byte) { copy(m.view[at:], words) })
+	}
 	at := uint64(0)
 	for i, b := range p.chunks {
-		for len(b) > 0 {
-			same, n := binary.Uvarint(b)
-			other, k := binary.Uvarint(b[n:])
-			b = b[n+k:]
-			at += same * word
-			copy(m.view[at:at+other*word], b)
-			at += other * word
-			b = b[other*word:]
-		}
+		at = eachRun(b, at, func(at uint64, words []byte) { copy(m.view[at:], words) })
 		if once {
 			p.chunks[i] = nil
 		}
@@ -132,38 +135,85 @@ func (m *Memory) apply(p *Patch, once bool) error {
 	return nil
 }
 
+// eachRun calls f for the runs of a chunk, each with its address, and returns the address behind the last one. The chunk begins
+// at an address.
+func eachRun(b []byte, at uint64, f func(at uint64, words []byte)) uint64 {
+	for len(b) > 0 {
+		same, n := binary.Uvarint(b)
+		other, k := binary.Uvarint(b[n:])
+		b = b[n+k:]
+		at += same * word
+		f(at, b[:other*word])
+		at += other * word
+		b = b[other*word:]
+	}
+	return at
+}
+
+// page is the i-th page of grain bytes.
+func (m *Memory) page(i int) []byte { return m.view[i*grain : (i+1)*grain] }
+
+// before is the i-th page of grain bytes of a memory that was not written to, whatever its size.
+func (im *Image) before(i int) []byte {
+	if i < len(im.index) {
+		if page := im.page(i); page != nil {
+			return page
+		}
+	}
+	return zeros[:grain]
+}
+
 // differ collects the words that differ, page by page.
 type differ struct {
-	image *Image
-	mem   []byte
-	aside []Span
+	aside []Span // is not compared
 	runs  []byte
 	last  uint64 // behind the last run, in words
 }
 
-// page compares a page; pages come in ascending order.
-func (d *differ) page(i int) {
-	at := i * grain
-	now := d.mem[at : at+grain]
-	was := zeros[:grain]
-	if i < len(d.image.index) {
-		if page := d.image.page(i); page != nil {
-			was = page
+// page compares the i-th page with what it was; pages come in ascending order.
+func (d *differ) page(i int, now, was []byte) {
+	at := uint64(i * grain)
+	d.stretch(at, at+uint64(len(now)), at, now, was)
+}
+
+// stretch compares the addresses from begin up to end, of a page that is at an address.
+func (d *differ) stretch(begin, end, at uint64, now, was []byte) {
+	for _, s := range d.aside {
+		a, b := roundUp(uint64(s.At)), uint64(s.End)&^(word-1)
+		if a >= b || b <= begin || a >= end {
+			continue
 		}
+		if begin < a {
+			d.stretch(begin, a, at, now, was)
+		}
+		if b < end {
+			d.stretch(b, end, at, now, was)
+		}
+		return
 	}
-	for from := 0; from < grain; {
+	now, was = now[begin-at:end-at], was[begin-at:end-at]
+	for from, size := 0, len(now); from < size; {
 		from += equalWords(now[from:], was[from:]) * word
-		if from == grain {
+		if from == size {
 			return
 		}
 		to := from + word
 		// Including an equal word costs less than beginning a new run.
-		for to < grain && (!sameWord(now, was, to) || to+word < grain && !sameWord(now, was, to+word)) {
+		for to < size && (!sameWord(now, was, to) || to+word < size && !sameWord(now, was, to+word)) {
 			to += word
 		}
-		d.run(uint64(at+from), uint64(at+to))
+		d.run(begin+uint64(from), now[from:to])
 		from = to
 	}
+}
+
+// run adds words that differ, from an address on.
+func (d *differ) run(at uint64, words []byte) {
+	n := uint64(len(words)) / word
+	d.runs = binary.AppendUvarint(d.runs, at/word-d.last)
+	d.runs = binary.AppendUvarint(d.runs, n)
+	d.runs = append(d.runs, words...)
+	d.last = at/word + n
 }
 
 func sameWord(a, b []byte, at int) bool {
@@ -180,27 +230,6 @@ func equalWords(a, b []byte) int {
 	for ; n < len(a) && sameWord(a, b, n); n += word {
 	}
 	return n / word
-}
-
-// run adds the difference between two addresses, without the spans to leave out.
-func (d *differ) run(from, to uint64) {
-	for _, s := range d.aside {
-		a, b := roundUp(uint64(s.At)), uint64(s.End)&^(word-1)
-		if a >= b || b <= from || a >= to {
-			continue
-		}
-		if from < a {
-			d.run(from, a)
-		}
-		if b < to {
-			d.run(b, to)
-		}
-		return
-	}
-	d.runs = binary.AppendUvarint(d.runs, from/word-d.last)
-	d.runs = binary.AppendUvarint(d.runs, (to-from)/word)
-	d.runs = append(d.runs, d.mem[from:to]...)
-	d.last = to / word
 }
 
 func roundUp(n uint64) uint64 { return (n + word - 1) &^ (word - 1) }

@@ -12,6 +12,9 @@ var ErrCorrupt = errors.New("slots: not a patch")
 // equal bytes. It does not name its image.
 func (p *Patch) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, p.size)
+	if p.usual != nil {
+		return p.usual.plain(dst, p)
+	}
 	for _, c := range p.chunks {
 		dst = append(dst, c...)
 	}

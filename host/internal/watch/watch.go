@@ -11,9 +11,10 @@ import (
 // Set is both sides for one actor. Only the actor's own run may use it. The zero value
 // is empty.
 type Set struct {
-	watching map[abi.Ref]string // paths, as far as they are known
-	bytes    int                // of paths
-	watchers map[abi.Ref]struct{}
+	watching map[abi.Ref]string   // paths, as far as they are known
+	bytes    int                  // of paths
+	watchers map[abi.Ref]struct{} // but for the first one
+	watcher  abi.Ref              // most have one; 0: none
 }
 
 // Len is the number of actors that are being watched.
@@ -54,20 +55,37 @@ func (s *Set) Watched() []abi.Ref {
 	return sorted(s.watching)
 }
 
-// AddWatcher notes that ref watches the actor.
+// AddWatcher notes that ref, which is not 0, watches the actor.
 func (s *Set) AddWatcher(ref abi.Ref) {
-	if s.watchers == nil {
+	switch {
+	case s.watcher == ref:
+		return
+	case s.watcher == 0 && len(s.watchers) == 0:
+		s.watcher = ref
+		return
+	case s.watchers == nil:
 		s.watchers = map[abi.Ref]struct{}{}
 	}
 	s.watchers[ref] = struct{}{}
 }
 
 // RemoveWatcher undoes AddWatcher.
-func (s *Set) RemoveWatcher(ref abi.Ref) { delete(s.watchers, ref) }
+func (s *Set) RemoveWatcher(ref abi.Ref) {
+	if s.watcher == ref {
+		s.watcher = 0
+		return
+	}
+	delete(s.watchers, ref)
+}
 
 // Watchers is the actors that watch this one, sorted.
 func (s *Set) Watchers() []abi.Ref {
-	return sorted(s.watchers)
+	all := sorted(s.watchers)
+	if s.watcher == 0 {
+		return all
+	}
+	at, _ := slices.BinarySearch(all, s.watcher)
+	return slices.Insert(all, at, s.watcher)
 }
 
 // sorted are the keys; most actors have none, and that costs nothing.
@@ -84,4 +102,4 @@ func sorted[V any](m map[abi.Ref]V) []abi.Ref {
 }
 
 // Clear forgets both sides.
-func (s *Set) Clear() { s.watching, s.watchers, s.bytes = nil, nil, 0 }
+func (s *Set) Clear() { s.watching, s.watchers, s.watcher, s.bytes = nil, nil, 0, 0 }

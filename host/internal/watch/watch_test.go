@@ -1,10 +1,12 @@
 package watch
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"pgregory.net/rapid"
 )
 
 func TestBothSides(t *testing.T) {
@@ -34,4 +36,25 @@ func TestBothSides(t *testing.T) {
 	if len(s.Watched())+len(s.Watchers())+s.Bytes() != 0 {
 		t.Error("not cleared")
 	}
+}
+
+// Watchers are a set, whichever of them came first or has gone.
+func TestWatchersAreASet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s Set
+		model := map[abi.Ref]bool{}
+		for range 30 {
+			ref := abi.Ref(1 + rapid.IntRange(0, 5).Draw(t, "ref"))
+			if rapid.Bool().Draw(t, "adds") {
+				s.AddWatcher(ref)
+				model[ref] = true
+			} else {
+				s.RemoveWatcher(ref)
+				delete(model, ref)
+			}
+			if got, want := s.Watchers(), slices.Sorted(maps.Keys(model)); !slices.Equal(got, want) {
+				t.Fatalf("%v, want %v", got, want)
+			}
+		}
+	})
 }
