@@ -127,26 +127,26 @@ func (a recorded) settleNow(scr *scratch) {
 }
 
 // Run implements dispatch.Runnable.
-func (r recorded) Run(w *dispatch.Worker) (more bool) {
-	if p := r.sys.repeats.Load(); p != nil {
-		return p.run(r.actor, w)
+func (a recorded) Run(w *dispatch.Worker) (more bool) {
+	if p := a.sys.repeats.Load(); p != nil {
+		return p.run(a.actor, w)
 	}
-	if d := r.sys.durable; d != nil && d.solid.Load() && (r.parent != nil && r.durable || r.actor == r.sys.user) {
+	if d := a.sys.durable; d != nil && d.solid.Load() && (a.parent != nil && a.durable || a.actor == a.sys.user) {
 		d.over()
 		return false
 	}
 	scr := scratchOf(w)
-	if d := r.sys.durable; d != nil && (r.parent == nil || isStill(r.actor) || r.isHeld()) {
+	if d := a.sys.durable; d != nil && (a.parent == nil || isStill(a.actor) || a.isHeld()) {
 		d.runs.Add(1)
 		defer d.over()
 	}
-	if r.isHeld() {
-		more = r.settle(scr)
+	if a.isHeld() {
+		more = a.settle(scr)
 	} else {
-		more = r.actor.Run(w)
+		more = a.actor.Run(w)
 	}
 	scr.after = 0
-	return more && !r.isHeld()
+	return more && !a.isHeld()
 }
 
 // commitGo is commit for the turn of an actor in Go, which has failed if failure is not nil.
