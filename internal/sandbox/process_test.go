@@ -270,9 +270,9 @@ func TestLimitsOfAProcess(t *testing.T) {
 		slow            bool
 	}{
 		{"__spin", "compile-time", "takes more than 300ms of processor time to compile (the limit is ImageConfig.CompileTime)", ImageConfig{CompileTime: 300 * time.Millisecond}, false},
-		{"__eat", "compile-memory", "takes more than 100 MiB of memory to compile (the limit is ImageConfig.CompileMemory)", ImageConfig{CompileMemory: 100 << 20}, false},
-		{"__gulp", "compile-memory", "takes more than 100 MiB", ImageConfig{CompileMemory: 100 << 20}, false},
-		{"__eat-unseen", "compile-memory", "takes more than 100 MiB", ImageConfig{CompileMemory: 100 << 20}, false},
+		{"__eat", "compile-memory", "takes more than 100 MiB of memory to compile (the limit is ImageConfig.CompileMemory)", ImageConfig{CompileMemory: 100 << 20, CompileTime: time.Minute}, false},
+		{"__gulp", "compile-memory", "takes more than 100 MiB", ImageConfig{CompileMemory: 100 << 20, CompileTime: time.Minute}, false},
+		{"__eat-unseen", "compile-memory", "takes more than 100 MiB", ImageConfig{CompileMemory: 100 << 20, CompileTime: time.Minute}, false},
 		{"__spin-unwatched", "compile-time", "2s of processor time", ImageConfig{CompileTime: 2 * time.Second, InitDeadline: time.Millisecond}, true},
 		{"__hang", "compile-time", "takes more than 1.501s to compile, while 100ms of processor time is allowed", ImageConfig{CompileTime: 100 * time.Millisecond, InitDeadline: time.Millisecond}, false},
 	} {

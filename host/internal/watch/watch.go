@@ -11,10 +11,15 @@ import (
 // Set is both sides for one actor. Only the actor's own run may use it. The zero value
 // is empty.
 type Set struct {
-	watching map[abi.Ref]string   // paths, as far as they are known
-	bytes    int                  // of paths
-	watchers map[abi.Ref]struct{} // but for the first one
-	watcher  abi.Ref              // most have one; 0: none
+	watching map[abi.Ref]string // paths, as far as they are known
+	bytes    int                // of paths
+	watchers *watchers          // nil: there were none
+}
+
+// watchers are a set of actors, most of one.
+type watchers struct {
+	one    abi.Ref // 0: none
+	others map[abi.Ref]struct{}
 }
 
 // Len is the number of actors that are being watched.
@@ -57,35 +62,44 @@ func (s *Set) Watched() []abi.Ref {
 
 // AddWatcher notes that ref, which is not 0, watches the actor.
 func (s *Set) AddWatcher(ref abi.Ref) {
-	switch {
-	case s.watcher == ref:
-		return
-	case s.watcher == 0 && len(s.watchers) == 0:
-		s.watcher = ref
-		return
-	case s.watchers == nil:
-		s.watchers = map[abi.Ref]struct{}{}
+	if s.watchers == nil {
+		s.watchers = new(watchers)
 	}
-	s.watchers[ref] = struct{}{}
+	switch w := s.watchers; {
+	case w.one == ref:
+	case w.one == 0 && len(w.others) == 0:
+		w.one = ref
+	default:
+		if w.others == nil {
+			w.others = map[abi.Ref]struct{}{}
+		}
+		w.others[ref] = struct{}{}
+	}
 }
 
 // RemoveWatcher undoes AddWatcher.
 func (s *Set) RemoveWatcher(ref abi.Ref) {
-	if s.watcher == ref {
-		s.watcher = 0
-		return
+	switch w := s.watchers; {
+	case w == nil:
+	case w.one == ref:
+		w.one = 0
+	default:
+		delete(w.others, ref)
 	}
-	delete(s.watchers, ref)
 }
 
 // Watchers is the actors that watch this one, sorted.
 func (s *Set) Watchers() []abi.Ref {
-	all := sorted(s.watchers)
-	if s.watcher == 0 {
+	w := s.watchers
+	if w == nil {
+		return nil
+	}
+	all := sorted(w.others)
+	if w.one == 0 {
 		return all
 	}
-	at, _ := slices.BinarySearch(all, s.watcher)
-	return slices.Insert(all, at, s.watcher)
+	at, _ := slices.BinarySearch(all, w.one)
+	return slices.Insert(all, at, w.one)
 }
 
 // sorted are the keys; most actors have none, and that costs nothing.
@@ -102,4 +116,4 @@ func sorted[V any](m map[abi.Ref]V) []abi.Ref {
 }
 
 // Clear forgets both sides.
-func (s *Set) Clear() { s.watching, s.watchers, s.watcher, s.bytes = nil, nil, 0, 0 }
+func (s *Set) Clear() { s.watching, s.watchers, s.bytes = nil, nil, 0 }
