@@ -180,7 +180,28 @@ const DefaultRecovery = time.Second
 func (s *Store) count(bytes int, work time.Duration) {
 	s.noted.Add(1)
 	s.bytes.Add(uint64(bytes))
-	b, w := s.since.bytes.Add(int64(bytes)), s.since.work.Add(int64(work+recordTime))
+	s.sinceThen(int64(bytes), work+recordTime)
+}
+
+// repeated notes what a start has repeated: the next one would have to do it again. Each life begins a file, so lives that end at once
+// would fill the store, too: what their files have without a record counts when it is much.
+func (s *Store) repeated(x *Starting, took time.Duration) {
+	if s.opt.Sim != nil {
+		return // real time decides about nothing
+	}
+	due := min(max(leastDue, x.size), s.opt.Size/8)
+	s.due.Store(due)
+	end := s.log.Durable()
+	bytes := max(0, int64(end-x.mark)-x.size)
+	if empty := s.log.Used() - int64(end-x.first); x.first != 0 && empty > s.opt.Size/8 {
+		bytes = max(bytes, due)
+	}
+	s.sinceThen(bytes, took)
+}
+
+// sinceThen adds to what came after the last checkpoint.
+func (s *Store) sinceThen(bytes int64, work time.Duration) {
+	b, w := s.since.bytes.Add(bytes), s.since.work.Add(int64(work))
 	if b >= s.due.Load() || w >= int64(s.opt.Recovery/2) {
 		select {
 		case s.wanted <- struct{}{}:

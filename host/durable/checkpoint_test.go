@@ -338,3 +338,42 @@ func TestLargeStatesFail(t *testing.T) {
 	}
 	w.close()
 }
+
+// Lives that are too short for a checkpoint of their own lead to one: what a start has repeated counts for the next, and so do their files.
+// Else a process that is killed again and again would take longer and longer to begin, or fill the store.
+func TestShortLivesAreBounded(t *testing.T) {
+	for what, change := range map[string]func(*Options){
+		"size": func(o *Options) { o.Size = MinSize }, "recovery": func(o *Options) { o.Recovery = MinRecovery },
+	} {
+		t.Run(what, func(t *testing.T) {
+			props := Props{"a": puppet(puppetImage(t))}
+			dir, made := t.TempDir(), false
+			for life := 0; !made; life++ {
+				if life == 100 {
+					t.Fatal("there was no checkpoint")
+				}
+				w := mustOpen(t, dir, props, change)
+				if n := w.report("a"); n != byte(10*life) {
+					t.Fatalf("life %d: a has counted %d", life, n)
+				}
+				for range 10 {
+					w.tell("a", add)
+				}
+				w.report("a")
+				for n := 0; n < 20 && !made; n++ { // it may be due
+					time.Sleep(time.Millisecond)
+					made = w.store.Figures().Checkpoint.Count > 0
+				}
+				next := w.killed()
+				w.close()
+				dir = next
+			}
+			w := mustOpen(t, dir, props, change)
+			w.report("a")
+			if n := w.store.Figures().Bytes; n > MinSize/4 {
+				t.Errorf("there is a checkpoint, and the store has %d bytes", n)
+			}
+			w.close()
+		})
+	}
+}

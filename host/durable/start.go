@@ -23,8 +23,11 @@ type Starting struct {
 	store  *Store
 	built  *rebuild.Rebuilt
 	left   []record.Record
-	parts  [][]byte // of a checkpoint before them; nil: there is none
-	gone   []life   // of actors below /user that are forgotten
+	parts  [][]byte     // of a checkpoint before them; nil: there is none
+	first  wal.Position // of the log
+	mark   wal.Position // of the checkpoint, or first
+	size   int64        // of the checkpoint, compressed
+	gone   []life       // of actors below /user that are forgotten
 	props  Props
 	system *host.System
 
@@ -77,6 +80,7 @@ func (x *Starting) read() error {
 		}
 		if first == 0 {
 			first = r.At
+			x.first, x.mark = first, first
 		}
 		v, err := all.next(&r)
 		if err == nil {
@@ -96,7 +100,7 @@ func (x *Starting) read() error {
 				if parts, err = g.end(v); parts == nil {
 					break
 				}
-				x.parts = parts
+				x.parts, x.mark, x.size = parts, g.at, int64(v.bytes)
 				n, _ := slices.BinarySearch(at, g.at)
 				x.left, at = slices.Clone(x.left[n:]), slices.Clone(at[n:])
 				maps.DeleteFunc(gone, func(_ string, until wal.Position) bool { return until < g.at })
@@ -184,9 +188,11 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 			return nil, err
 		}
 	}
+	began := x.store.opt.Clock.Now()
 	if err := x.built.Repeat(x.left); err != nil {
 		return nil, err
 	}
+	x.store.repeated(x, x.store.opt.Clock.Now().Sub(began))
 	x.store.mu.Lock()
 	x.store.failed = x.fail
 	err = x.store.err
