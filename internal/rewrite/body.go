@@ -68,6 +68,9 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			}
 		}
 	}
+	w.sites.kept = in.opt.Sites
+	w.noted = in.opt.Sites && len(typ.Params) > 0 && typ.Params[0] == wasm.I32
+	w.standFor(uint32(src.Offset - in.src.CodeStart))
 	if f.counted {
 		w.chargeDepth(f.weight)
 	}
@@ -100,6 +103,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		text := src.Code[ins.Start:ins.End]
 		at = len(w.buf)
 		in.steps++
+		w.standFor(uint32(src.Offset - in.src.CodeStart + ins.Start))
 		switch ins.Op {
 		case wasm.OpBlock, wasm.OpIf:
 			w.enter(text, in.hasResults(&ins))
@@ -161,6 +165,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 			switch {
 			case fillsByStores(&before, &last, &ins) && in.byStores(last.X):
 				w.buf = w.buf[:beforeAt]
+				w.sites.cut(beforeAt)
 				w.stores(byte(before.X), last.X)
 			case small:
 				w.raw(text)
@@ -175,6 +180,7 @@ func (in *instrumenter) body(i int) (wasm.Body, error) {
 		}
 	}
 	out.Code = w.buf
+	in.sites = append(in.sites, w.sites.list)
 	return out, nil
 }
 

@@ -80,6 +80,7 @@ func (w *writer) spend(cost pushCost) {
 
 // refuel calls the host for at least as much fuel as the cost.
 func (w *writer) refuel(cost pushCost) {
+	w.noteBlock()
 	if w.local { // add to the global what is added to the local
 		w.global(wasm.OpGlobalGet, w.in.fuel)
 	}
@@ -150,7 +151,7 @@ func (w *writer) loop(head []byte, takes bool, l *loop) {
 	w.spend(fixed(cost))
 	w.loops++
 	b := &w.blocks[len(w.blocks)-1]
-	b.charged, b.cost, b.around = true, cost, around
+	b.charged, b.cost, b.around, b.from = true, cost, around, w.sites.now
 }
 
 // manyLoops is the most loops that a function may have with charges in line; with more, they

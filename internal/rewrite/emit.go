@@ -40,6 +40,9 @@ type writer struct {
 	depth  uint32 // parameter, i64, where the function has it
 	callee uint32 // scratch local, i32, where the function needs it
 
+	sites sites // where the code comes from
+	noted bool  // local 0 is noted when it refuels
+
 	compact bool              // loops charge by calling a helper function
 	local   bool              // the fuel is in a local
 	fuel    uint32            // that local, i64

@@ -33,6 +33,8 @@ type instrumenter struct {
 	fuel, quantum, spent uint32 // globals
 	count, begun, ended  uint32
 	outLen, dirty, stop  uint32
+	block                uint32
+	sites                [][]site          // of the bodies, with Options.Sites
 	types                []uint32          // of functions of src, by their old index
 	typeIndex            map[string]uint32 // types of out by their key
 	deepTypes            []uint32          // new index, less one, of types of src with the depth; 0: not made yet
@@ -147,6 +149,9 @@ func (in *instrumenter) layout() {
 	in.fuel, in.quantum, in.spent = hidden(i64, GlobalFuel), hidden(i64, GlobalQuantum), hidden(i64, GlobalSpent)
 	in.count, in.begun, in.ended = hidden(i32, GlobalCount), hidden(i32, GlobalBegun), hidden(i32, GlobalEnded)
 	in.outLen, in.dirty, in.stop = hidden(i32, GlobalOut), hidden(i32, GlobalDirty), hidden(i32, GlobalStop)
+	if in.opt.Sites {
+		in.block = hidden(i64, GlobalBlock)
+	}
 }
 
 // clampTables sets the maximum of each table, so that none exceeds the limit of one table,

@@ -16,6 +16,7 @@ type guestBlock struct {
 	charged bool   // a loop that charges for its iterations
 	cost    uint64 // of one
 	around  uint32 // blocks that were put around it
+	from    uint32 // where it is in the module, see sites
 }
 
 // enter opens a block of the guest's with its head.
@@ -33,6 +34,7 @@ func (w *writer) leave() {
 	if b.charged {
 		w.height -= b.around
 		w.loops--
+		w.standFor(b.from)
 		w.endLoop(b.cost, b.around)
 		return
 	}

@@ -40,6 +40,10 @@ const (
 	GlobalOut     = "wa:out"     // i32: length of the outbox when the last turn ended
 	GlobalDirty   = "wa:dirty"   // i32: see the Dirty constants
 	GlobalStop    = "wa:stop"    // i32: not 0: no turn of this entry is to begin but the first; the host writes it, also while the guest runs
+
+	// GlobalBlock is there with Options.Sites: i64, what local 0 of the function was that has called refuel last, plus 1 << 32, if that is
+	// a parameter of type i32. In code of standard Go that is the number of the block that comes next. The host sets it to 0.
+	GlobalBlock = "wa:block"
 )
 
 // Operations of ExportEnter.
@@ -87,6 +91,9 @@ type Options struct {
 	TableTotal  uint32 // entries of all tables together
 	StackBytes  uint32 // as the meter weighs frames
 	RawNaNs     bool   // results that are NaN keep the bits that the processor gives them
+	// Sites keeps which instructions of the module those of the rewritten one stand for, see Result.Sites. Then GlobalBlock is set,
+	// which changes nothing that a guest can notice.
+	Sites bool
 }
 
 func (o Options) withDefaults() Options {

@@ -129,6 +129,7 @@ func (d *decoder) section(id byte, r *reader) {
 			m.Elems = append(m.Elems, elem(r))
 		}
 	case 10:
+		m.CodeStart = r.base + r.at
 		d.code(r)
 	case 11:
 		for range r.count(2) {

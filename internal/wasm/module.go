@@ -192,6 +192,8 @@ type Module struct {
 	Code      []Body
 	Data      []Data
 	Customs   []Custom
+
+	CodeStart int // where the contents of the code section begin in the module that was decoded, in bytes
 }
 
 // NumImported counts the imports of one kind.
