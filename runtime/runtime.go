@@ -91,6 +91,7 @@ type (
 	//	Dirs []wasi.Dir // Dirs are the directories of the host that the guest may use.
 	//	NoFreeze bool // NoFreeze makes every instance run its own initialisation, so that no state drawn at random there is shared between instances.
 	//	RawNaNs bool // RawNaNs leaves NaNs that float arithmetic results in with the bits that the processor gives them.
+	//	Places bool // Places makes code tell where in the module it is, for debuggers: see PlacesOf.
 	//	InitFuel uint64 // InitFuel and InitDeadline bound the initialisation.
 	//	InitDeadline time.Duration
 	//	CompileTime time.Duration // CompileTime and CompileMemory bound the process that compiles: processor time without that of the initialisation, and bytes.

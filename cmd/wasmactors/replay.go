@@ -141,6 +141,7 @@ func replayFile(c *cli.Context, env *environment) error {
 	}
 	x := describeCrash(name, f)
 	x.Report, x.TookMS = r, float64(time.Since(began))/float64(time.Millisecond)
+	replay.Locate(ctx, engine, f, o, r)
 	if r.Failure != nil {
 		x.Now = r.Failure.Error()
 	}

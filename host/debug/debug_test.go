@@ -56,6 +56,12 @@ func engine(t testing.TB, interpreter bool) *runtime.Engine {
 // crash runs a guest until it fails, and returns its crash file.
 func crash(t testing.TB, e *runtime.Engine, code []byte, typ string, batch int, messages ...any) *blackbox.File {
 	t.Helper()
+	return crashAt(t, e, code, typ, 100_000_000, batch, messages...)
+}
+
+// crashAt is crash of a guest that may spend so much fuel in a turn.
+func crashAt(t testing.TB, e *runtime.Engine, code []byte, typ string, fuel uint64, batch int, messages ...any) *blackbox.File {
+	t.Helper()
 	dir := t.TempDir()
 	r := must(blackbox.Open(blackbox.Config{Dir: dir, Module: func([32]byte) ([]byte, error) { return code, nil }}))(t)
 	defer r.Close()
@@ -63,7 +69,7 @@ func crash(t testing.TB, e *runtime.Engine, code []byte, typ string, batch int, 
 	defer image.Close()
 	clock := host.NewVirtualClock(time.Unix(1_700_000_000, 0))
 	s := must(host.New(host.NewConfig("test").WithManual().WithClock(clock).WithSeed(1).WithBlackBox(r)))(t)
-	ref := must(s.Spawn("a", host.Guest(image, typ).WithLimits(host.Limits{Fuel: 100_000_000})))(t)
+	ref := must(s.Spawn("a", host.Guest(image, typ).WithLimits(host.Limits{Fuel: fuel})))(t)
 	s.RunUntilIdle(100)
 	for k, m := range messages {
 		if err := s.Tell(ref, m); err != nil {

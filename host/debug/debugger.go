@@ -6,6 +6,7 @@
 package debug
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -19,12 +20,11 @@ import (
 
 // Bounds of a debugger.
 const (
-	mostStateBytes      = 256 << 20            // of states between turns
-	mostCheckpointBytes = 256 << 20            // within a turn
-	every               = 6 * time.Millisecond // between two checkpoints
-	smallCheckpoint     = 4 << 20
-	firstChunk          = 100_000
-	markEvery           = 16
+	mostStateBytes = 256 << 20            // of states between turns
+	every          = 6 * time.Millisecond // of running, between two of them
+	firstChunk     = 100_000              // fuel, between two stops
+	mostChunk      = 1 << 30
+	markEvery      = 16
 )
 
 // Debugger is a crash file that is stepped through. One goroutine at a time may use it.
@@ -34,7 +34,7 @@ type Debugger struct {
 	x       *sandbox.Instance
 	ctx     context.Context
 	cancel  context.CancelFunc
-	lines   *replay.Lines // nil: the guest is not of standard Go
+	lines   *replay.Lines // nil: none are known
 	symbols *symbols
 	batches bool
 
@@ -49,9 +49,9 @@ type Debugger struct {
 	entry  blackbox.Entry
 	last   bool
 	run    *stepped // nil: none is under way
-	checks []*sandbox.Checkpoint
+	checks checkpoints
+	pace   pace
 	chunk  uint64
-	again  bool  // a checkpoint is to be kept at the next stop: the last one was used
 	here   Place // where the run is
 	view   *view // what the last entry that has ended had come to; nil: none has
 	at     Place
@@ -77,11 +77,18 @@ type saved struct {
 
 // Open opens a file, and goes to the failure.
 func Open(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o replay.Options) (*Debugger, error) {
+	return open(ctx, engine, f, o, func(d *Debugger) { d.pace.now = time.Now })
+}
+
+// open is Open; prepare sets the clock.
+func open(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o replay.Options, prepare func(*Debugger)) (*Debugger, error) {
 	s, err := replay.Open(ctx, engine, f, o)
 	if err != nil {
 		return nil, err
 	}
 	d := &Debugger{file: f, session: s, x: s.Instance(), batches: sandbox.Batching(s.Instance().Image()), after: -1, number: -1, begins: map[int]uintptr{}, options: o}
+	d.checks.most = mostCheckpointBytes
+	prepare(d)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.index()
 	if err := d.seek(ctx, Place{Turn: d.lastTurn(), End: true}); err != nil {
@@ -89,7 +96,7 @@ func Open(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o repla
 		return nil, err
 	}
 	d.symbols = symbolsOf(s.Module())
-	d.lines = replay.LinesOf(append([]byte(nil), d.x.Memory()...))
+	d.lines = replay.LinesOf(d.x, bytes.Clone(d.x.Memory()), s.Module())
 	return d, nil
 }
 
@@ -213,7 +220,7 @@ func (d *Debugger) prepare(ctx context.Context, number int) error {
 		}
 		from = 0
 	}
-	begun := time.Now()
+	begun := d.pace.now()
 	for ; from < number; from++ {
 		e, _ := d.load(from)
 		o, err := d.session.Run(ctx, &e, false, nil, nil)
@@ -223,9 +230,9 @@ func (d *Debugger) prepare(ctx context.Context, number int) error {
 		if o.Differs != "" {
 			return fmt.Errorf("turn %d cannot be stepped through: %s", e.First, o.Differs)
 		}
-		if time.Since(begun) > every {
+		if now := d.pace.now(); now.Sub(begun) > every {
 			d.save(from + 1)
-			begun = time.Now()
+			begun = d.pace.now()
 		}
 	}
 	d.after = number
@@ -274,11 +281,10 @@ func (d *Debugger) seek(ctx context.Context, to Place) error {
 		d.at = v.at
 		return nil
 	}
-	begun := time.Now()
 	if err := d.runTo(ctx, number, to); err != nil {
 		return err
 	}
-	if d.run.steps == nil && time.Since(begun) > every {
+	if d.run.steps == nil && d.pace.ran > every {
 		return d.comeBack(ctx)
 	}
 	return nil
@@ -328,73 +334,48 @@ func (d *Debugger) back(to Place) bool {
 		return false
 	}
 	p := d.position(to)
-	for k := len(d.checks) - 1; k >= 0; k-- {
-		c := d.checks[k]
+	for k := len(d.checks.list) - 1; k >= 0; k-- {
+		c := d.checks.list[k]
 		if !c.At.Before(p) {
 			continue
 		}
 		to := p
-		if c.Bytes() < smallCheckpoint { // where it is not much, there is to be one again
-			to, d.again = sandbox.Position{Phase: c.At.Phase, Fuel: c.At.Fuel + 1}, true
+		if d.checks.cheap() { // it is used up: there is to be one again
+			to = sandbox.Position{Phase: c.At.Phase, Fuel: c.At.Fuel + 1}
 		}
-		if d.run.steps.Back(c, to) {
-			d.checks = append(d.checks[:k], d.checks[k+1:]...)
+		if d.run.steps.Back(c.Checkpoint, to) {
+			d.checks.used(k)
+			d.checks.again = d.checks.cheap()
+			d.pace.goesBack(c.At, c.ran)
 			return true
 		}
 	}
 	return false
 }
 
-// towards visits places on the way to one: there it keeps checkpoints.
+// towards visits places on the way to one. Stops are close enough for checkpoints to be kept there.
 func (d *Debugger) towards(to Place) visitor {
 	p := d.position(to)
-	begun := time.Now()
+	begun, whole := d.pace.ran, false // whole: it has run for a chunk since
 	return func(s *sandbox.Steps) bool {
 		at := s.At()
-		if d.again {
-			d.again = false
-			d.keep(s)
-		}
 		if !at.Before(p) {
 			return true
 		}
-		if took := time.Since(begun); took > every/2 {
-			d.keep(s)
-			d.chunk = max(d.chunk*uint64(every)/uint64(took), d.chunk/4, 1000)
-		} else {
-			d.chunk *= 2
+		switch took := d.pace.ran - begun; {
+		case !whole:
+		case took > every/4:
+			d.chunk = max(d.chunk*uint64(every/2)/uint64(took), d.chunk/4, 1000)
+		default:
+			d.chunk = min(2*d.chunk, mostChunk)
 		}
 		next := p
-		if p.Phase == at.Phase && p.Fuel-at.Fuel > d.chunk || to.End {
+		if whole = p.Phase == at.Phase && p.Fuel-at.Fuel > d.chunk || to.End; whole {
 			next = sandbox.Position{Phase: at.Phase, Fuel: at.Fuel + d.chunk}
 		}
 		s.Stop(next)
-		begun = time.Now()
+		begun = d.pace.ran
 		return false
-	}
-}
-
-// keep keeps a checkpoint.
-func (d *Debugger) keep(s *sandbox.Steps) {
-	at := s.At()
-	k := 0
-	for k < len(d.checks) && d.checks[k].At.Before(at) {
-		k++
-	}
-	if k < len(d.checks) && d.checks[k].At == at {
-		return
-	}
-	c, err := s.Checkpoint()
-	if err != nil {
-		return // it is reached from the begin of the entry
-	}
-	d.checks = append(d.checks[:k], append([]*sandbox.Checkpoint{c}, d.checks[k:]...)...)
-	bytes := 0
-	for _, c := range d.checks {
-		bytes += c.Bytes()
-	}
-	if bytes > mostCheckpointBytes {
-		d.checks, _ = thin(d.checks, (*sandbox.Checkpoint).Bytes)
 	}
 }
 
@@ -406,6 +387,7 @@ type view struct {
 	globals []uint64
 	written []byte // the commands of its turns, those of a failed one included
 	outcome *replay.Outcome
+	calls   []sandbox.Frame // of a failure
 }
 
 // ended is the view of the place, if it is the end of an entry.

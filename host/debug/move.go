@@ -99,40 +99,74 @@ func (d *Debugger) backward(ctx context.Context, n int) error {
 }
 
 // placesBefore are the last n places before one in its entry, or all if there are fewer, in order. It looks for them in stretches
-// of fuel before the place, each longer than the one before.
+// of fuel before the place, each longer than the one before; where one has very many places, it takes a shorter one again.
 func (d *Debugger) placesBefore(ctx context.Context, p Place, n int) ([]Place, error) {
 	number := d.find(p.Turn)
 	e, _ := d.load(number)
 	first := Place{Turn: e.First, Before: true}
-	for stretch := uint64(64) * uint64(n); ; stretch *= 8 {
+	known := !p.Before && (p.End && e.Pushed == 1 || !p.End) // its fuel is that of the turn alone
+	few, many := uint64(0), uint64(math.MaxUint64)           // stretches that have too few places, and too many
+	for stretch := uint64(64) * uint64(n); ; {
 		from := first
-		if !p.Before && p.Fuel > stretch && (p.End && e.Pushed == 1 || !p.End) {
+		if known && p.Fuel > stretch {
 			from = Place{Turn: p.Turn, Fuel: p.Fuel - stretch}
 		}
-		places, err := d.places(ctx, from, p, n)
-		if err != nil || len(places) >= n || from == first {
-			return places, err
+		most := 8*n + mostScanned
+		if from == first && (!known || many-few < 64) {
+			most = math.MaxInt
 		}
-		if stretch > math.MaxUint64/8 {
-			return places, nil
+		places, last, err := d.places(ctx, from, p, n, most)
+		switch {
+		case err != nil:
+			return nil, err
+		case last == p:
+			if len(places) >= n || from == first {
+				return places, nil
+			}
+			few = stretch
+		case last.Turn == p.Turn && last.part() == partWithin && p.Fuel-last.Fuel > few:
+			many = p.Fuel - last.Fuel
+		case p.Fuel > few: // it has not come as far as to this turn
+			many = p.Fuel
+		default:
+			known = false
+		}
+		if many-few < 64 {
+			known = false
+		}
+		if stretch = few + (many-few)/2; many == math.MaxUint64 {
+			stretch = few * 8
+			if few > math.MaxUint64/8 {
+				known = false
+			}
 		}
 	}
 }
 
-// places are the last n places from one on and before another one of the same entry.
-func (d *Debugger) places(ctx context.Context, from, to Place, n int) (places []Place, err error) {
+// mostScanned is how many places are looked at, at most, to find one among them, and 8 for each that is wanted.
+const mostScanned = 2000
+
+// places are the last n places from one on and before another one of the same entry, if it has come to that: last is where it has
+// come to. It looks at so many places at most.
+func (d *Debugger) places(ctx context.Context, from, to Place, n, most int) (places []Place, last Place, err error) {
 	if err := d.seek(ctx, from); err != nil {
-		return nil, err
+		return nil, to, err
 	}
 	if !d.here.before(to) || d.run == nil || d.run.steps == nil {
-		return nil, nil
+		return nil, to, nil
 	}
-	places = append(places, d.here)
+	places, last = append(places, d.here), to
 	end := d.position(to)
-	d.keep(d.run.steps)
+	if d.checks.cheap() {
+		d.checks.keep(d.run.steps, &d.pace)
+	}
 	err = d.resumeFrom(ctx, func(s *sandbox.Steps) bool {
 		at := s.At()
 		if !at.Before(end) {
+			return true
+		}
+		if most--; most <= 0 {
+			last = d.place(at)
 			return true
 		}
 		if len(places) >= 2*n+1000 {
@@ -142,7 +176,7 @@ func (d *Debugger) places(ctx context.Context, from, to Place, n int) (places []
 		nextPlace(s)
 		return false
 	})
-	return places, err
+	return places, last, err
 }
 
 // goOn begins the next entry where the present one has ended. Where that was the last one, the place is the one before the command

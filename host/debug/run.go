@@ -48,18 +48,22 @@ var levels = [...]string{abi.LogDebug: "debug", abi.LogInfo: "info", abi.LogWarn
 func (d *Debugger) begin() {
 	ctx, cancel := context.WithCancel(d.ctx)
 	r := &stepped{d: d, cancel: cancel, stops: make(chan *sandbox.Steps), goOn: make(chan struct{}), ended: make(chan struct{})}
-	d.run, d.checks, d.after, d.chunk = r, nil, -1, firstChunk
+	d.run, d.after, d.chunk = r, -1, firstChunk
+	d.checks.drop() // of a run that has failed
+	d.pace.begin()
 	entry, last := d.entry, d.last
 	go func() {
 		defer close(r.ended)
 		r.outcome, r.err = d.session.Run(ctx, &entry, last, r, func(in *sandbox.Entry, out *sandbox.Result) {
 			sandbox.RunSteps(d.x, in, out, sandbox.Position{}, func(s *sandbox.Steps) {
 				r.known = s
-				if r.visit != nil && !r.visit(s) {
-					return
+				d.pace.stopped(s.At())
+				d.checks.pass(s, &d.pace)
+				if r.visit == nil || r.visit(s) {
+					r.stops <- s
+					<-r.goOn
 				}
-				r.stops <- s
-				<-r.goOn
+				d.pace.goesOn()
 			})
 		})
 	}()
@@ -117,7 +121,10 @@ func (d *Debugger) ended() error {
 	} else if f := r.outcome.Failure; f == nil {
 		ring = r.outcome.Outbox
 	}
-	d.view = &view{d.number, d.here, bytes.Clone(d.x.Memory()), globals, bytes.Clone(ring), r.outcome}
+	d.view = &view{d.number, d.here, bytes.Clone(d.x.Memory()), globals, bytes.Clone(ring), r.outcome, nil}
+	if f := r.outcome.Failure; f != nil {
+		d.view.calls = replay.FailedCalls(d.x, f)
+	}
 	if r.outcome.Differs != "" {
 		return fmt.Errorf("turn %d cannot be stepped through: %s", d.entry.First, r.outcome.Differs)
 	}
@@ -134,7 +141,7 @@ func (d *Debugger) endRun() {
 		return
 	}
 	d.run = nil
-	defer func() { d.checks = nil }() // the run keeps some until it has ended
+	defer d.checks.drop() // the run keeps some until it has ended
 	select {
 	case <-r.ended:
 		return // its state may be that before the next entry

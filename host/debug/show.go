@@ -187,7 +187,7 @@ func (d *Debugger) doGlobals(ctx context.Context, args []string, r *Result) erro
 	r.Globals = []Global{}
 	for k, v := range bits {
 		g := Global{Number: k, Bits: v}
-		if d.lines != nil && k < len(goGlobals) {
+		if d.lines.FromGo() && k < len(goGlobals) {
 			g.Name = goGlobals[k]
 		}
 		r.Globals = append(r.Globals, g)

@@ -17,14 +17,11 @@ func (d *Debugger) stack(most int) (frames []Frame) {
 	case v != nil && v.outcome.Failure == nil:
 		return nil
 	case v != nil:
-		names := v.outcome.Failure.Stack
 		if d.lines != nil {
-			frames = d.lines.Failed(names, v.memory, globals)
+			frames = d.lines.Failed(v.calls, v.memory, globals)
 		}
 		if frames == nil {
-			for _, name := range names {
-				frames = append(frames, Frame{Function: name})
-			}
+			frames = replay.Named(v.calls)
 		}
 	case d.run == nil || d.run.steps == nil:
 		return nil

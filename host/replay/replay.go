@@ -56,7 +56,7 @@ type Report struct {
 	Failure *abi.Failure `json:"-"`
 	// Differences are what was not equal: the first one, or those of another module up to a bound.
 	Differences []Difference `json:"differences,omitempty"`
-	// Stack is that of the failure, innermost first, with lines: only of guests of standard Go.
+	// Stack is that of the failure, innermost first, with lines: of guests of standard Go, and after Locate of modules with DWARF.
 	Stack []Frame `json:"stack,omitempty"`
 	// More is how many differences are not listed.
 	More int `json:"more,omitempty"`
@@ -96,6 +96,11 @@ func Run(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o Option
 		return nil, fmt.Errorf("it cannot be repeated: %s", f.Inexact)
 	}
 	r := &run{file: f, report: &Report{}}
+	return r.whole(ctx, engine, o)
+}
+
+// whole repeats the file.
+func (r *run) whole(ctx context.Context, engine *runtime.Engine, o Options) (*Report, error) {
 	done, err := r.open(ctx, engine, o)
 	if err != nil {
 		return nil, err
@@ -144,17 +149,23 @@ func (r *run) load(ctx context.Context, engine *runtime.Engine, o Options) (*run
 		r.other, r.report.Other = true, fmt.Sprintf("%x", sum)
 	}
 	r.module = wasm
-	return LoadImage(ctx, engine, &f.Image, wasm, o.Memory)
+	return loadImage(ctx, engine, &f.Image, wasm, o.Memory, r.places && wasm != nil)
 }
 
 // LoadImage loads the image that a file describes, within limits that the file can lower and not raise: of a module, or, if
 // that is nil, from the engine's cache. memory is the most that an instance's memory may have, in bytes; 0: DefaultMemory. The
 // error wraps ErrModule if the module is missing.
 func LoadImage(ctx context.Context, engine *runtime.Engine, i *blackbox.Image, wasm []byte, memory uint64) (*runtime.Image, error) {
+	return loadImage(ctx, engine, i, wasm, memory, false)
+}
+
+// loadImage is LoadImage; places says that the image is to tell where its code is.
+func loadImage(ctx context.Context, engine *runtime.Engine, i *blackbox.Image, wasm []byte, memory uint64, places bool) (*runtime.Image, error) {
 	if memory == 0 {
 		memory = DefaultMemory
 	}
 	cfg := i.Config
+	cfg.Places = places
 	lower(&cfg.MemoryLimit, memory)
 	lower(&cfg.TableLimit, mostTable)
 	lower(&cfg.StackLimit, mostStack)
@@ -193,6 +204,7 @@ type run struct {
 	x      *sandbox.Instance
 	module []byte // nil: it is in the cache
 	other  bool   // another module
+	places bool   // the image is to tell where its code is, if the module is there
 	self   abi.Ref
 	key    abi.RefKey
 	ahead  uint64 // number of the next child
@@ -432,7 +444,7 @@ func (r *run) compare(e *blackbox.Entry, last bool, done int, f *abi.Failure, ou
 	default:
 		r.report.Turns += e.Done
 		r.report.Reproduced = true
-		r.report.Stack = r.stackOf(f.Stack)
+		r.report.Stack = r.stackOf(f)
 		if r.file.Judged {
 			r.report.Note = "what its commands cost depends on other actors: they are the same, and the host has refused them"
 		}
@@ -453,7 +465,7 @@ func (r *run) compareOther(e *blackbox.Entry, last bool, done int, f *abi.Failur
 		return false
 	}
 	if last {
-		r.report.Stack = r.stackOf(f.Stack)
+		r.report.Stack = r.stackOf(f)
 		r.differs(e.First+uint64(done), -1, -1, "it fails: %v", f)
 		return false
 	}

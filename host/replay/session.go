@@ -21,7 +21,7 @@ func Open(ctx context.Context, engine *runtime.Engine, f *blackbox.File, o Optio
 	if f.Inexact != "" {
 		return nil, fmt.Errorf("it cannot be repeated: %s", f.Inexact)
 	}
-	s := &Session{run: run{file: f, report: &Report{}, ctx: ctx}}
+	s := &Session{run: run{file: f, report: &Report{}, ctx: ctx, places: true}}
 	var err error
 	if s.done, err = s.run.open(ctx, engine, o); err != nil {
 		return nil, err

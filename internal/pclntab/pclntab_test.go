@@ -67,7 +67,7 @@ func TestTable(t *testing.T) {
 		stack := make([]byte, 256)
 		binary.LittleEndian.PutUint64(stack[100:], f.Entry+3)
 		binary.LittleEndian.PutUint64(stack[100+8+16:], f.Entry+1)
-		calls := table.Stack(stack, 100, 0, 1)
+		calls := table.Stack(stack, 100, 0, 1, -1)
 		if len(calls) != 3 || calls[0].Name() != "main.a" || calls[1].PC != f.Entry+3 || calls[2].PC != f.Entry+1 {
 			t.Fatalf("%s: %+v", name, calls)
 		}
@@ -135,7 +135,7 @@ func FuzzFind(f *testing.F) {
 			}
 		})
 		for _, caller := range []int{-1, 0, 1} {
-			for _, c := range table.Stack(mem, uint64(sp), int(number), caller) {
+			for _, c := range table.Stack(mem, uint64(sp), int(number), caller, -1) {
 				c.Line()
 			}
 		}

@@ -45,9 +45,12 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	}
 	// The memory limit is enforced by the allocator, which sees every refusal; so the
 	// declared maximum need not be lowered.
-	res, err := rewrite.Instrument(m, rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: i.cfg.TableLimit, TableTotal: i.cfg.EntriesLimit, StackBytes: i.cfg.StackLimit, RawNaNs: i.cfg.RawNaNs})
+	res, err := rewrite.Instrument(m, i.cfg.rewriting())
 	if err != nil {
 		return nil, blame(err)
+	}
+	if i.cfg.Places {
+		res.Module.Customs = append(res.Module.Customs, noLines()...)
 	}
 	most := i.cfg.compileCost(len(raw))
 	cost := estimate.Module(res.Module, 0, most)
@@ -102,9 +105,17 @@ func (i *Image) build(ctx context.Context, raw []byte) (*record, error) {
 	return rec, nil
 }
 
-// direct makes indirect calls direct, unless compiling the dispatchers would take the
+// rewriting is how the module is rewritten.
+func (c *ImageConfig) rewriting() rewrite.Options {
+	return rewrite.Options{MemoryPages: wasm.MaxPages, TableLimit: c.TableLimit, TableTotal: c.EntriesLimit, StackBytes: c.StackLimit, RawNaNs: c.RawNaNs, Sites: c.Places}
+}
+
+// direct makes indirect calls direct, unless places in the code are to be known, or compiling the dispatchers would take the
 // module, whose own code costs cost, over most.
 func (i *Image) direct(m *wasm.Module, cost estimate.Estimate, most estimate.Cost) *wasm.Module {
+	if i.cfg.Places {
+		return m
+	}
 	d := direct.Calls(m)
 	if d == m {
 		return m

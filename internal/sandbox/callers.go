@@ -100,7 +100,9 @@ func (s *callers) join(x *Instance) {
 		f := x.module.ExportedFunction(rewrite.ExportEnter)
 		if s.layout = layoutOf(x.module, f); s.layout != nil {
 			s.stock.Put(&caller{f, objectOf(f)})
-			s.extra = surplusOf(x.module, s.partOf(x.module))
+			if !x.image.cfg.Places { // of those a further global is read
+				s.extra = surplusOf(x.module, s.partOf(x.module))
+			}
 		} else {
 			x.own = f
 		}
@@ -199,6 +201,15 @@ func (x *Instance) noteStack() {
 		x.endTurn(abi.FailureMemoryLimit, fmt.Sprintf("the system has no room for a call stack of %d bytes", n))
 	}
 	x.in.stacked = n
+}
+
+// stackBytes is how large the call stack under way is; 0: that is not known.
+func (x *Instance) stackBytes() int {
+	object := x.caller()
+	if object == nil {
+		return 0
+	}
+	return len(*(*[]byte)(unsafe.Add(object, x.image.callers.layout.stack)))
 }
 
 // dropStack takes it from the account.

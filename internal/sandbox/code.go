@@ -90,8 +90,8 @@ var machine = sync.OnceValues(func() (codeKey, error) {
 
 // checkCode checks the structure of machine code that a process has compiled from a hostile
 // module: it has as many functions as the module, each lies within the code, and no count
-// makes wazero allocate more than is there. What the instructions do cannot be checked.
-func checkCode(code []byte, functions int) error {
+// makes wazero allocate more than is there. What the instructions do cannot be checked. Only an image with places may have a source map.
+func checkCode(code []byte, functions int, places bool) error {
 	bad := func(what string) error { return fmt.Errorf("malformed machine code: %s", what) }
 	head, rest, ok := split(code, 7)
 	if !ok || string(head[:6]) != "WAZEVO" {
@@ -127,6 +127,19 @@ func checkCode(code []byte, functions int) error {
 			return bad("a function outside of the code")
 		}
 		last = at
+	}
+	if places && len(rest) > 9 && rest[0] == 1 { // a source map: pairs of where code is in the module, and in the machine code
+		n := binary.LittleEndian.Uint64(rest[1:])
+		if rest = rest[9:]; n > uint64(len(rest))/16 {
+			return bad("it is truncated")
+		}
+		for ; n > 0; n-- {
+			if at := binary.LittleEndian.Uint64(rest[8:]); at > uint64(len(text)) {
+				return bad("a place outside of the code")
+			}
+			rest = rest[16:]
+		}
+		rest = append([]byte{0}, rest...)
 	}
 	if !bytes.Equal(rest, make([]byte, 1+4)) {
 		return bad("it has a source map or exception handlers, which rewritten modules never have")

@@ -150,7 +150,7 @@ func (i *Image) compileNow(ctx context.Context, rec *record, limits compileLimit
 func (i *Image) useCompiled(ctx context.Context, rec *record, code []byte) error {
 	o, err := wasm.Decode(rec.outline)
 	if err == nil {
-		err = checkCode(code, len(o.Code))
+		err = checkCode(code, len(o.Code), i.cfg.Places)
 	}
 	if err == nil {
 		err = i.compileServed(ctx, rec, bytes.NewReader(code))

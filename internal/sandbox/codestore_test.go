@@ -165,22 +165,22 @@ func TestCheckCode(t *testing.T) {
 	}
 	code := raw[32:]
 	functions := int(binary.LittleEndian.Uint32(code[7+int(code[6]):]))
-	if err := checkCode(code, functions); err != nil {
+	if err := checkCode(code, functions, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int{functions - 1, functions + 1, 0, 1 << 30} {
-		if checkCode(code, n) == nil {
+		if checkCode(code, n, false) == nil {
 			t.Errorf("%d functions are accepted", n)
 		}
 	}
 	for n := range code {
 		if n < 2000 || n > len(code)-100 {
-			if checkCode(code[:n], functions) == nil {
+			if checkCode(code[:n], functions, false) == nil {
 				t.Errorf("cut at %d: accepted", n)
 			}
 		}
 	}
-	if checkCode(append(bytes.Clone(code), 0), functions) == nil {
+	if checkCode(append(bytes.Clone(code), 0), functions, false) == nil {
 		t.Error("longer: accepted")
 	}
 	first := 7 + int(code[6]) + 4
@@ -189,7 +189,7 @@ func TestCheckCode(t *testing.T) {
 		if bad[at] = 0x7f; name == "offsets descend" {
 			clear(bad[at : at+8])
 		}
-		if checkCode(bad, functions) == nil {
+		if checkCode(bad, functions, false) == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -19,6 +19,9 @@ func (x *Instance) explain(err error) *abi.Failure {
 	whole := err.Error()
 	text, stack, _ := strings.Cut(whole, "\nwasm stack trace:")
 	f.Stack = frames(stack, len(whole) <= sharedText)
+	if x.image.cfg.Places {
+		x.failedAt(stack, f.Stack)
+	}
 	a, cause := origin(err)
 	reason, trap := strings.CutPrefix(text, "wasm error: ")
 	if own := cause.Error(); reason == own {
@@ -127,6 +130,9 @@ func frames(trace string, shared bool) []string {
 	for trace != "" {
 		var line string
 		line, trace, _ = strings.Cut(trace, "\n")
+		if strings.HasPrefix(line, "\t\t") { // where that is, see places.go
+			continue
+		}
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "... ") {
 			continue

@@ -89,6 +89,9 @@ type ImageConfig struct {
 	// processor gives them. Without it they are made canonical before a guest can see
 	// their bits, so that it computes the same on every processor.
 	RawNaNs bool
+	// Places makes code tell where in the module it is, for debuggers: see PlacesOf. It takes more memory and does not influence what
+	// guests do: states and recordings are the same.
+	Places bool
 	// InitFuel and InitDeadline bound the initialisation. 0 means
 	// DefaultInitFuel and DefaultInitDeadline.
 	InitFuel     uint64

@@ -49,6 +49,7 @@ type Instance struct {
 	random randomStream
 
 	sampling *sampling
+	places   *placed // nil: the image does not tell places
 }
 
 // Get takes an instance in the image's state, from the pool or new. It fails
@@ -90,6 +91,9 @@ func DropMapped(i *Image) bool {
 
 func newInstance(i *Image) *Instance {
 	x := &Instance{image: i, room: i.roomIn()}
+	if i.cfg.Places {
+		x.places = &placed{}
+	}
 	x.context.x = x
 	x.startPace()
 	return x
@@ -132,6 +136,9 @@ func (x *Instance) instantiate(r wazero.Runtime, m wazero.CompiledModule, memory
 		return err
 	}
 	x.module, x.hiddenGlobals = module, hiddenGlobals{}
+	if x.places != nil {
+		x.places.block = nil
+	}
 	if m == x.image.compiled {
 		x.image.callers.join(x)
 	} else { // the trial run of Load

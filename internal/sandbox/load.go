@@ -285,8 +285,9 @@ func imageKey(sum [sha256.Size]byte, c *ImageConfig) cache.Key {
 		NoFreeze, RawNaNs    bool
 		InitFuel             uint64
 		OS, Arch, GoCompiler string
+		Places               bool `json:",omitempty"`
 	}{imageVersion, c.MemoryLimit, c.DataLimit, c.SizeLimit, c.TableLimit, c.StackLimit, c.GlobalLimit,
-		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileSteps, c.CompileBytes}, c.Env, c.Dirs, c.NoFreeze, c.RawNaNs, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler})
+		[6]uint32{c.TablesLimit, c.EntriesLimit, c.TypeLimit, c.FunctionLimit, c.SegmentLimit, c.ElementLimit}, [2]uint64{c.CompileSteps, c.CompileBytes}, c.Env, c.Dirs, c.NoFreeze, c.RawNaNs, c.InitFuel, goruntime.GOOS, goruntime.GOARCH, goruntime.Compiler, c.Places})
 	if err != nil {
 		panic(err) // plain data always marshals
 	}
@@ -345,7 +346,7 @@ func (i *Image) finish(ctx context.Context, rec *record, code []byte) error {
 // compileWith compiles a module that stands for the image, with the store for its
 // machine code, which may be nil.
 func (i *Image) compileWith(ctx context.Context, meta recordMeta, module []byte, store *codeStore) error {
-	cfg := runtimeConfig(i.engine.cfg.interpreter)
+	cfg := runtimeConfig(i.engine.cfg.interpreter).WithDebugInfoEnabled(i.cfg.Places)
 	var kept wazero.CompilationCache
 	if store != nil {
 		var err error

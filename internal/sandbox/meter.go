@@ -85,6 +85,9 @@ func (x *Instance) enterPhase() {
 func (x *Instance) refuel(left int64) int64 {
 	x.setHidden(hiddenFuel, uint64(left)) // for the account, should the turn end here
 	x.enterPhase()
+	if x.places != nil {
+		x.noteBlock()
+	}
 	now := x.now()
 	x.checkKill()
 	if p := x.image.engine.profiler.Load(); p != nil {

@@ -619,7 +619,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		p, failed, err := readProduct(bytes.NewReader(answer), i, job{build: true, compile: true, limits: compileLimits{Memory: 1 << 20}})
 		if err == nil && failed == nil {
-			_ = checkCode(p.code, 3)
+			_ = checkCode(p.code, 3, false)
 			if uint64(len(p.rec.memory)) > i.cfg.MemoryLimit {
 				t.Error("a memory above its limit")
 			}

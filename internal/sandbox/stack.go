@@ -75,16 +75,16 @@ const mostFrames = abi.MaxFrames + 8
 // callStack appends the names of the guest's functions, innermost first. Only host functions
 // may call it, while the guest waits for them. addrs is scratch.
 func (x *Instance) callStack(names []string, addrs []uintptr) []string {
-	x.eachFrame(addrs, func(f api.FunctionDefinition, _ uintptr) bool {
+	x.eachFrame(addrs, func(f api.FunctionDefinition, _ experimental.StackIterator) bool {
 		names = append(names, strings.TrimPrefix(f.DebugName(), "."))
 		return len(names) < abi.MaxFrames
 	})
 	return names
 }
 
-// eachFrame calls f with the guest's functions and where they are, innermost first, until it returns false. It reads as many
+// eachFrame calls f with the guest's functions, and with what knows where they are, innermost first, until it returns false. It reads as many
 // frames as addrs, which is scratch, has room for.
-func (x *Instance) eachFrame(addrs []uintptr, f func(fn api.FunctionDefinition, at uintptr) bool) {
+func (x *Instance) eachFrame(addrs []uintptr, f func(fn api.FunctionDefinition, it experimental.StackIterator) bool) {
 	object := x.caller()
 	if object == nil {
 		return
@@ -120,7 +120,7 @@ func (x *Instance) eachFrame(addrs []uintptr, f func(fn api.FunctionDefinition, 
 		if name := strings.TrimPrefix(fn.DebugName(), "."); strings.HasPrefix(name, rewrite.ImportModule+".") || name == enterName {
 			continue
 		}
-		if !f(fn, uintptr(frames.ProgramCounter())) {
+		if !f(fn, frames) {
 			break
 		}
 	}

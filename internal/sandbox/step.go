@@ -128,15 +128,24 @@ type Frame struct {
 	Name     string
 	Function int     // number in the module, of those that are not imported; -1: it is the host's
 	Place    uintptr // where in the function; equal for equal places, else without meaning
+	Offset   uint64  // of the instruction under way in the code section of the rewritten module, see PlacesOf; 0: it is not known
+	Block    int     // of the innermost, see Block; -1: it is not known
 }
 
 // Frames are the calls under way, innermost first, at most so many; none where they cannot be had, as in the interpreter.
 func (s *Steps) Frames(most int) (frames []Frame) {
 	imported := len(s.x.image.compiled.ImportedFunctions())
-	s.x.eachFrame(make([]uintptr, 0, most+8), func(f api.FunctionDefinition, at uintptr) bool {
-		frames = append(frames, frameOf(f, imported, at))
+	s.x.eachFrame(make([]uintptr, 0, most+8), func(f api.FunctionDefinition, it experimental.StackIterator) bool {
+		at := it.ProgramCounter()
+		frames = append(frames, frameOf(f, imported, uintptr(at)))
+		if s.x.places != nil {
+			frames[len(frames)-1].Offset = it.Function().SourceOffsetForPC(at)
+		}
 		return len(frames) < most
 	})
+	if block, ok := Block(s.x); ok && len(frames) > 0 {
+		frames[0].Block = int(block)
+	}
 	return frames
 }
 
@@ -145,7 +154,7 @@ func frameOf(f api.FunctionDefinition, imported int, at uintptr) Frame {
 	if len(name) > 0 && name[0] == '.' { // the guest's module has no name
 		name = name[1:]
 	}
-	return Frame{clip([]byte(name), maxName), max(int(f.Index())-imported, -1), at}
+	return Frame{clip([]byte(name), maxName), max(int(f.Index())-imported, -1), at, 0, -1}
 }
 
 // Memory is the guest's memory. It must not be changed, and is valid until the Run goes on.
@@ -169,11 +178,12 @@ func Globals(x *Instance) ([]uint64, error) {
 // Compiled is wazero's module of an image.
 func Compiled(i *Image) wazero.CompiledModule { return i.compiled }
 
-// Checkpoint is the state of a Run at a place, for the same Run to go back to, once.
+// Checkpoint is the state of a Run at a place, for the same Run to go back to, once: then it is dropped.
 type Checkpoint struct {
 	At      Position
 	run     experimental.Snapshot
-	patch   slots.Patch
+	memory  *slots.Kept
+	stack   int // bytes of the call stack
 	globals []uint64
 	hidden  [hiddenCount]uint64
 	left    int64
@@ -186,20 +196,31 @@ type Checkpoint struct {
 	stream randomStream
 }
 
-// Bytes is about what it takes in Go's heap.
+// Keeper holds the memories of checkpoints: pages that one has in common with the one that it was made beside are held once.
+type Keeper = slots.Keeper
+
+// Bytes is about what it takes, without its memory: see Keeper.
 func (c *Checkpoint) Bytes() int {
-	return c.patch.Bytes() + 8*len(c.globals) + cap(c.output.staging) + checkpointBytes
+	return c.stack + 8*len(c.globals) + cap(c.output.staging) + checkpointBytes
 }
 
-// checkpointBytes is a call stack and the rest.
-const checkpointBytes = 64 << 10
+// Drop gives back what only this checkpoint has of the memory. It must not be used any more.
+func (c *Checkpoint) Drop() {
+	if c.memory != nil {
+		c.memory.Drop()
+		c.memory = nil
+	}
+}
+
+// checkpointBytes is what a checkpoint takes beside what Bytes counts.
+const checkpointBytes = 4 << 10
 
 // ErrNoCheckpoint says that a Run cannot be saved where it is: only if it is compiled, its image is frozen, no table was written
 // to, and it is not a host function that charges.
 var ErrNoCheckpoint = errors.New("the run cannot be saved here")
 
-// Checkpoint saves the present state.
-func (s *Steps) Checkpoint() (*Checkpoint, error) {
+// Checkpoint saves the present state. near is one at a place that is not far, whose memory it shares; nil: none is.
+func (s *Steps) Checkpoint(k *Keeper, near *Checkpoint) (*Checkpoint, error) {
 	x := s.x
 	if s.call == nil || x.hosted || !s.canRestore() {
 		return nil, ErrNoCheckpoint
@@ -209,10 +230,6 @@ func (s *Steps) Checkpoint() (*Checkpoint, error) {
 		return nil, ErrNoCheckpoint
 	}
 	c := &Checkpoint{At: s.At(), left: s.left, meter: [3]uint64{x.opened, x.granted, x.earlier}, phase: x.phase, growth: x.growths}
-	if err := x.memory.Patch(&c.patch); err != nil {
-		return nil, err
-	}
-	c.patch = c.patch.Clone()
 	var err error
 	if c.globals, err = Globals(x); err != nil {
 		return nil, err
@@ -227,7 +244,14 @@ func (s *Steps) Checkpoint() (*Checkpoint, error) {
 		}
 		c.stream.source = nil
 	}
-	c.run = shot.Snapshot()
+	var beside *slots.Kept
+	if near != nil {
+		beside = near.memory
+	}
+	if c.memory, err = x.memory.Keep(k, beside); err != nil {
+		return nil, err
+	}
+	c.run, c.stack = shot.Snapshot(), x.stackBytes()
 	return c, nil
 }
 
@@ -239,7 +263,7 @@ func (s *Steps) canRestore() bool {
 // Back makes the Run go back to a checkpoint of its own that was not used, instead of going on, and stop at the first place
 // that is not before p, which must be behind the checkpoint. False: it cannot.
 func (s *Steps) Back(c *Checkpoint, p Position) bool {
-	if c.run == nil || !s.canRestore() || !c.At.Before(p) {
+	if c.run == nil || c.memory == nil || !s.canRestore() || !c.At.Before(p) {
 		return false
 	}
 	s.back = c
@@ -252,7 +276,9 @@ func (s *Steps) restore() {
 	x, c := s.x, s.back
 	run := c.run
 	s.back, c.run = nil, nil
-	if err := s.rewind(c); err != nil {
+	err := s.rewind(c)
+	c.Drop()
+	if err != nil {
 		panic(&abort{kind: abi.FailureHost, reason: "the run cannot go back: " + err.Error()})
 	}
 	left := x.grant(c.left)
@@ -265,7 +291,7 @@ func (s *Steps) rewind(c *Checkpoint) error {
 	x, in := s.x, s.x.in
 	x.in = nil // the memory grows, but not for the guest
 	defer func() { x.in = in }()
-	if err := x.rewindMemory(&c.patch); err != nil {
+	if err := x.returnMemory(c.memory); err != nil {
 		return err
 	}
 	limit := x.image.cfg.MemoryLimit
@@ -301,10 +327,10 @@ func (s *Steps) rewind(c *Checkpoint) error {
 	return nil
 }
 
-// rewindMemory gives the memory the size and the contents that a patch was made from.
-func (x *Instance) rewindMemory(p *slots.Patch) error {
-	if x.memory.Size() == p.Size() {
-		return x.memory.Rewind(p)
+// returnMemory gives the memory the size and the contents of a state.
+func (x *Instance) returnMemory(to *slots.Kept) error {
+	if x.memory.Size() == to.Size() {
+		return x.memory.Return(to)
 	}
 	stale, err := x.memory.Reset()
 	if err != nil {
@@ -314,13 +340,13 @@ func (x *Instance) rewindMemory(p *slots.Patch) error {
 	if stale && !x.memory.Rebase(m.Grow) {
 		return errors.New("its memory has reached its maximum")
 	}
-	x.memory.SetLimit(max(p.Size(), x.image.cfg.MemoryLimit))
-	if now := x.memory.Size(); p.Size() > now {
-		if _, ok := m.Grow(uint32((p.Size() - now) / slots.WasmPage)); !ok {
+	x.memory.SetLimit(max(to.Size(), x.image.cfg.MemoryLimit))
+	if now := x.memory.Size(); to.Size() > now {
+		if _, ok := m.Grow(uint32((to.Size() - now) / slots.WasmPage)); !ok {
 			return errors.New("its memory does not grow")
 		}
 	}
-	return x.memory.Apply(p)
+	return x.memory.Return(to)
 }
 
 // clone is a copy that shares nothing.
@@ -335,9 +361,9 @@ func (o *output) clone() output {
 func (s *Steps) Innermost() (function int, place uintptr, depth int) {
 	imported := len(s.x.image.compiled.ImportedFunctions())
 	function = -1
-	s.x.eachFrame(s.addrs[:0], func(f api.FunctionDefinition, at uintptr) bool {
+	s.x.eachFrame(s.addrs[:0], func(f api.FunctionDefinition, it experimental.StackIterator) bool {
 		if depth++; depth == 1 {
-			function, place = int(f.Index())-imported, at
+			function, place = int(f.Index())-imported, uintptr(it.ProgramCounter())
 		}
 		return true
 	})

@@ -124,6 +124,7 @@ func wanderingRun(t *testing.T, i *Image, want outcome, places []place, rng *ran
 	x := get(t, i)
 	defer x.Put()
 	var kept []*Checkpoint
+	var keeper Keeper
 	goal := rng.IntN(len(places))
 	o := finish(t, x, func(in *Entry, out *Result) {
 		RunSteps(x, in, out, places[goal].at, func(s *Steps) {
@@ -137,7 +138,11 @@ func wanderingRun(t *testing.T, i *Image, want outcome, places []place, rng *ran
 			if depth := len(s.Frames(100)); depth != p.depth {
 				t.Fatalf("%d frames at %v, not %d", depth, p.at, p.depth)
 			}
-			if c, err := s.Checkpoint(); err == nil {
+			var near *Checkpoint
+			if len(kept) > 0 && goal%3 > 0 {
+				near = kept[goal%len(kept)]
+			}
+			if c, err := s.Checkpoint(&keeper, near); err == nil {
 				kept = append(kept, c)
 			} else if canStep && !x.hosted {
 				t.Fatal(err)
@@ -168,6 +173,12 @@ func wanderingRun(t *testing.T, i *Image, want outcome, places []place, rng *ran
 		})
 	})
 	sameOutcome(t, o, want, false)
+	for _, c := range kept {
+		c.Drop()
+	}
+	if keeper.Bytes() != 0 {
+		t.Errorf("%d bytes of memories are left", keeper.Bytes())
+	}
 	return backs, forths
 }
 

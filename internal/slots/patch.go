@@ -94,20 +94,6 @@ func (m *Memory) changedPages(dst []uint32) []uint32 {
 // the patch was made from.
 func (m *Memory) Apply(p *Patch) error { return m.apply(p, false) }
 
-// Rewind is Apply for a memory that was written to since: it keeps its pages, which is quicker than Reset where many have changed.
-func (m *Memory) Rewind(p *Patch) error {
-	if m.block == nil {
-		return ErrClosed
-	}
-	if m.image == nil || p.image != m.image || p.size != m.Size() {
-		return ErrPatch
-	}
-	for _, i := range m.changedPages(nil) {
-		restorePage(m.view[int(i)*grain:(int(i)+1)*grain], m.image, int(i))
-	}
-	return m.apply(p, false)
-}
-
 // ApplyOnce is Apply of a patch that is not needed any more: applied parts are released at once,
 // so that they are not held twice.
 func (m *Memory) ApplyOnce(p *Patch) error { return m.apply(p, true) }

@@ -74,4 +74,33 @@ func main() {}
 
 func init() {
 	actor.Register("cart", func() actor.Actor { return &cart{} })
+	actor.Register("burner", func() actor.Actor { return &burner{} })
+}
+
+// burner spends fuel until there is none: it writes all over 4 MiB, and leaves garbage.
+type burner struct {
+	table [1 << 19]uint64
+	lists [][]uint64
+}
+
+func (b *burner) Receive(_ *actor.Context, m *actor.Message) error {
+	if _, ok := m.Int(); !ok {
+		return nil
+	}
+	b.burn()
+	return nil
+}
+
+//go:noinline
+func (b *burner) burn() {
+	state := uint64(88172645463325252)
+	for n := uint64(0); ; n++ {
+		state ^= state << 13
+		state ^= state >> 7
+		state ^= state << 17
+		b.table[state%uint64(len(b.table))] += n
+		if n%1000 == 0 {
+			b.lists = append(b.lists[max(0, len(b.lists)-100):], make([]uint64, 100))
+		}
+	}
 }
