@@ -370,8 +370,12 @@ func (d *Debugger) towards(to Place) visitor {
 			d.chunk = min(2*d.chunk, mostChunk)
 		}
 		next := p
-		if whole = p.Phase == at.Phase && p.Fuel-at.Fuel > d.chunk || to.End; whole {
-			next = sandbox.Position{Phase: at.Phase, Fuel: at.Fuel + d.chunk}
+		if whole = at.Phase < p.Phase || p.Fuel-at.Fuel > d.chunk; whole {
+			chunk := d.chunk
+			if at.Phase < p.Phase && !to.End { // what is left of it is spent in the next phase, which may be that of the place
+				chunk = max(min(chunk, p.Fuel), 1)
+			}
+			next = sandbox.Position{Phase: at.Phase, Fuel: at.Fuel + chunk}
 		}
 		s.Stop(next)
 		begun = d.pace.ran

@@ -78,6 +78,9 @@ func testLinesOfC(t *testing.T, e *runtime.Engine, code []byte) {
 	inLoop := 0
 	for range 50 {
 		s := do(t, d, "forward").Frame
+		if d.At().End && inLoop >= 4 {
+			break // few rounds, as the loop is unrolled
+		}
 		if s == nil || filepath.Base(s.File) != "cart.c" || s.Line < lineWith(t, "cart.c", "void add(u32 n)") || s.Line > lineWith(t, "cart.c", "items[k & 63] += k;") {
 			t.Fatalf("at %v: %+v", d.At(), s)
 		}
