@@ -51,7 +51,7 @@ func (o action) leave() {
 	case abi.OpWatch:
 		if paths.IsMany(cmd.ToPath) {
 			o.watchMany()
-		} else if uid, ok := o.target(a.caps.send); ok {
+		} else if uid, ok := o.target(a.rules.Load().compiled.send); ok {
 			if err := (watching{a, o.scr}).addRef(uid, ""); err != nil {
 				o.overLimit(errs.KeyOf(err, "limits.watches"), uid, "watch", mailbox.Envelope{Flags: mark.Control})
 			}
@@ -60,7 +60,7 @@ func (o action) leave() {
 		if paths.IsMany(cmd.ToPath) {
 			o.carried(a.work.Watch.Len() * price.CarriedBytes)
 			o.watchMany()
-		} else if uid, ok := o.target(a.caps.send); ok {
+		} else if uid, ok := o.target(a.rules.Load().compiled.send); ok {
 			watching{a, o.scr}.dropRef(uid)
 		}
 	case abi.OpResetBackoff:
@@ -136,7 +136,7 @@ func (o action) each(send func(o action, uid abi.Ref, name string)) {
 	if !ok {
 		return
 	}
-	found, _ := a.sys.nodes.Reachable(at, a.caps.send, o.pace.Walks(o.scr.w))
+	found, _ := a.sys.nodes.Reachable(at, a.rules.Load().compiled.send, o.pace.Walks(o.scr.w))
 	for _, t := range found {
 		to, name := t, ""
 		if at.UID == 0 {
@@ -148,7 +148,7 @@ func (o action) each(send func(o action, uid abi.Ref, name string)) {
 	}
 	switch {
 	case len(found) > 0:
-	case at.Child || len(paths.Overlapping(a.caps.send, at.Elements)) > 0:
+	case at.Child || len(paths.Overlapping(a.rules.Load().compiled.send, at.Elements)) > 0:
 		o.refused(DeadUnknown, 0, path)
 	default:
 		o.refused(DeadDenied, 0, path)
@@ -162,7 +162,7 @@ func (o action) pattern() (at place, path string, ok bool) {
 		o.refused(DeadUnknown, 0, path)
 		return at, path, false
 	}
-	if path = at.Absolute(path); !at.Child && len(o.actor.caps.send) == 0 {
+	if path = at.Absolute(path); !at.Child && len(o.actor.rules.Load().compiled.send) == 0 {
 		o.refused(DeadDenied, 0, path)
 		return at, path, false
 	}
@@ -193,7 +193,7 @@ func (o action) address() (uid abi.Ref, name string, ok bool) {
 	if uid, name, ok = o.far(); ok {
 		return uid, name, true
 	}
-	t, name, ok := o.place(o.actor.caps.send, true)
+	t, name, ok := o.place(o.actor.rules.Load().compiled.send, true)
 	if !ok {
 		return 0, "", false
 	}
@@ -208,7 +208,7 @@ func (o action) far() (abi.Ref, string, bool) {
 		return 0, "", false
 	}
 	to, below, ok := a.sys.elsewhere(string(o.cmd.ToPath))
-	return to, below, ok && (below == "" || glob.MatchAnyPath(a.caps.send, strings.Split(below, "/")))
+	return to, below, ok && (below == "" || glob.MatchAnyPath(a.rules.Load().compiled.send, strings.Split(below, "/")))
 }
 
 // place is the actor at the path of a command, if the guest may use it. With kept it may be the keeper of the one that is
@@ -311,7 +311,7 @@ func (o action) spawn() {
 	switch {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		err = badName(string(cmd.Name))
-	case !glob.MatchAny(a.props.caps.Spawn, string(cmd.Type)):
+	case !glob.MatchAny(a.rules.Load().caps.Spawn, string(cmd.Type)):
 		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
 		err = ErrDenied
 	case a.sys.bus.Secrets.Finds(string(cmd.Name)):
@@ -365,7 +365,7 @@ func (o action) tellRefusal(e *mailbox.Envelope) {
 // stop stops the actor itself, a child, or an actor that a capability names.
 func (o action) stop() {
 	a := o.actor
-	uid, ok := o.target(a.caps.stop)
+	uid, ok := o.target(a.rules.Load().compiled.stop)
 	if !ok {
 		return
 	}
@@ -378,7 +378,7 @@ func (o action) stop() {
 		a.strayed(o.scr, uid)
 		return
 	}
-	if t.parent != a && !glob.MatchAnyPath(a.caps.stop, t.elements) {
+	if t.parent != a && !glob.MatchAnyPath(a.rules.Load().compiled.stop, t.elements) {
 		o.refused(DeadDenied, uid, t.path)
 		return
 	}
@@ -397,7 +397,7 @@ func (o action) identify(ask *asks.Ask) {
 		e := newIdentify(a.uid, o.cmd.Correlation, below)
 		e.SetHeaders(ask.Trace)
 		_ = a.deliver(o.scr, uid, e)
-	} else if t, _, ok := o.place(a.caps.send, false); ok {
+	} else if t, _, ok := o.place(a.rules.Load().compiled.send, false); ok {
 		e := newIdentify(a.uid, o.cmd.Correlation, "")
 		e.SetHeaders(ask.Trace)
 		_ = a.sys.deliverTo(o.scr, t, e) // refused, it is answered, too
@@ -411,13 +411,13 @@ func (o action) identifyMany() {
 	a, scr, cmd := o.actor, o.scr, o.cmd
 	var found []*actor
 	if at, _, ok := o.pattern(); ok {
-		found, _ = a.sys.nodes.Reachable(at, a.caps.send, o.pace.Walks(scr.w))
+		found, _ = a.sys.nodes.Reachable(at, a.rules.Load().compiled.send, o.pace.Walks(scr.w))
 	}
 	e := scr.newEnvelope()
 	e.Kind, e.Flags, e.Correlation = abi.KindReply, mark.Ours, cmd.Correlation
 	scr.trace.Stamp(e)
 	room := mostIdentities
-	if most := int(a.props.limits.Message); most > 0 {
+	if most := int(a.rules.Load().limits.Message); most > 0 {
 		room = min(room, most-e.Size())
 	}
 	e.Payload = abi.AppendIdentities(e.Payload, len(found), a.sys.identities(found, room))
@@ -437,7 +437,7 @@ func (o action) watchMany() {
 	case !ok || p.UID != 0 && future:
 		o.refused(DeadUnknown, 0, path)
 		return
-	case !p.Child && len(a.caps.send) == 0:
+	case !p.Child && len(a.rules.Load().compiled.send) == 0:
 		o.refused(DeadDenied, 0, p.Absolute(path))
 		return
 	case o.cmd.Op == abi.OpUnwatch:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
@@ -43,7 +44,7 @@ type actor struct {
 	parent *actor // nil for the guardians
 	uid    abi.Ref
 	path   string // with scheme and system
-	typ    string // of its props
+	props  *Props // what it was made with, args apart: see rules
 
 	// For any goroutine.
 	account    account.Account // to read
@@ -69,20 +70,19 @@ type actor struct {
 	last       atomic.Pointer[lastTurns] // below it; nil: it does not wait for its children's end
 	renewals   int32                     // that its supervisor has not dealt with; within Run
 
-	// Fixed when it is made, except for args, caps and the limits and capabilities of props, which a renewal changes between
-	// two incarnations; they are only read within Run.
+	// Fixed when it is made, except for args and rules, which a renewal changes between two incarnations. Args are only
+	// read within Run.
 	elements []string // of the path, without the system
-	props    Props
+	rules    atomic.Pointer[rules]
+	alike    weak.Pointer[rules] // of the child that was made last; in its family's lock
 	args     []byte
-	caps     *capabilities
-	attached *mailbox.Attached // to what it sends; nil: nothing
 	tree     *tree
 	pool     *account.Pool         // of it and all below it, or of an ancestor
 	member   family.Member[*actor] // of the parent's family
 
 	disp      *dispatch.Dispatcher // that its turns run on
 	behaviour Behaviour
-	turn      interruptible // the behaviour, if its turns can be ended from outside
+	turn      *guest // the behaviour, if its turns can be ended from outside
 	ctx       Context
 	super     supervisor.Supervisor[*actor]
 	work      work.Work
@@ -178,7 +178,7 @@ func (a *actor) Alarms() *alarm.Board { return &a.alarms }
 func (a *actor) Account() *account.Account { return &a.account }
 
 // Limits implements work.Owner.
-func (a *actor) Limits() *Limits { return &a.props.limits }
+func (a *actor) Limits() *Limits { return &a.rules.Load().limits }
 
 // Now is the system's clock.
 func (a *actor) Now() time.Time { return a.sys.cfg.clock.Now() }

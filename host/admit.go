@@ -23,10 +23,10 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 		return nil, false
 	}
 	weight, snap := sandbox.Weight(g.inst.Image), (*sandbox.Snapshot)(nil)
-	if a.props.state != nil {
-		was, err := saved.Decode(*a.props.state)
+	if a.rules.Load().state != nil {
+		was, err := saved.Decode(*a.rules.Load().state)
 		if err == nil {
-			snap, err = sandbox.DecodeSnapshot(g.inst.Image, was.Guest, a.props.limits.Memory)
+			snap, err = sandbox.DecodeSnapshot(g.inst.Image, was.Guest, a.rules.Load().limits.Memory)
 		}
 		if err != nil {
 			return asFailure(abi.FailureInit, err), false

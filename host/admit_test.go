@@ -88,7 +88,7 @@ func TestAStartThatWaitsCanBeOverruled(t *testing.T) {
 		begun bool // once there is room
 	}{
 		"a stop":    {func(l *lab, ref Ref) { l.Stop(ref) }, "gone", false},
-		"a restart": {func(l *lab, ref Ref) { must(0, l.Operate().Renew(ref, l.table.Get(ref.UID()).props))(l.t) }, "running", true},
+		"a restart": {func(l *lab, ref Ref) { must(0, l.Operate().Renew(ref, *l.table.Get(ref.UID()).props))(l.t) }, "running", true},
 		"a crash":   {func(l *lab, ref Ref) { must(0, l.Operate().Crash(ref, 0, ""))(l.t) }, "running", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelope) {
 	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
 	scr.from = current.Sender
-	if scr.attached = g.actor.attached; current.Attached != nil {
+	if scr.attached = g.actor.rules.Load().attached; current.Attached != nil {
 		scr.attached = g.actor.attachedIn(current)
 	}
 	for i := range cmds {

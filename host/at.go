@@ -89,7 +89,7 @@ func (s Selection) IdentifyAll(first uint64, timeout time.Duration) (n int, err 
 		return 0, notAPath(s.path)
 	}
 	at, _ := a.sys.selected(p, s.path)
-	if len(at) > a.props.limits.Asks-a.work.Asks.Len() || first == 0 {
+	if len(at) > a.rules.Load().limits.Asks-a.work.Asks.Len() || first == 0 {
 		return 0, ErrLimit
 	}
 	for i := range at {

@@ -75,7 +75,7 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 		if err == nil {
 			b, err = saved.Encoder.Marshal(&state)
 		}
-		if most := a.props.limits.Durable; err == nil && most > 0 && int64(len(b)) > most {
+		if most := a.rules.Load().limits.Durable; err == nil && most > 0 && int64(len(b)) > most {
 			tooLarge = append(tooLarge, excess{a, len(b)})
 		}
 		if err == nil {
@@ -84,7 +84,7 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 	}
 	for _, x := range tooLarge { // after the checkpoint: they do not keep others from theirs
 		x.a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{
-			Kind: abi.FailureMemoryLimit, Reason: fmt.Sprintf("its state has %d bytes in the store, of at most %d: see limits.durable", x.bytes, x.a.props.limits.Durable),
+			Kind: abi.FailureMemoryLimit, Reason: fmt.Sprintf("its state has %d bytes in the store, of at most %d: see limits.durable", x.bytes, x.a.rules.Load().limits.Durable),
 		}}})
 	}
 	return err
@@ -204,7 +204,7 @@ func uidOf(a *actor) abi.Ref { return a.uid }
 // wholeOf copies the state of an actor, which rests.
 func wholeOf(a *actor, s *saved.State) error {
 	g := a.behaviour.(*guest)
-	limits := a.props.limits
+	limits := a.rules.Load().limits
 	w := &saved.Whole{
 		Limits: &limits,
 		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
@@ -374,7 +374,7 @@ func (p *repeats) restore(x *saved.State) error {
 		return err
 	}
 	if parent == p.sys.user {
-		p.now[a.uid] = a.props.limits
+		p.now[a.uid] = a.rules.Load().limits
 	}
 	p.limitTo(a, w.Limits)
 	if w.Life == life.New {
@@ -409,7 +409,7 @@ func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (*Props, e
 		props, err := g.childProps(x.Type, w.Options)
 		return &props, err
 	}
-	named := named(parent.props.children, name)
+	named := named(parent.rules.Load().children, name)
 	if named == nil {
 		return nil, fmt.Errorf("%s starts no such child now", parent.path)
 	}
@@ -420,7 +420,7 @@ func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (*Props, e
 // restoreActor is the inverse of wholeOf.
 func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 	g, w := a.behaviour.(*guest), x.Whole
-	if err := x.Exceeds(&a.props.limits); err != nil {
+	if err := x.Exceeds(&a.rules.Load().limits); err != nil {
 		return err
 	}
 	a.life.Restore(w.Life, w.Suspended)

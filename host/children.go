@@ -78,7 +78,7 @@ func (a *actor) makeRoomFor(scr *scratch, err error, nth int) bool {
 
 // enroll makes the child, and the system knows it.
 func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*family.Member[*actor], family.Refusal, error) {
-	return a.super.Family.Adopt(name, a.props.limits.Children, func(name string) (*family.Member[*actor], error) {
+	return a.super.Family.Adopt(name, a.rules.Load().limits.Children, func(name string) (*family.Member[*actor], error) {
 		child, err := newActor(a.sys, a, name, uid, p)
 		if err != nil {
 			return nil, err
@@ -101,8 +101,9 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 
 // startChildren starts the children that the props name, unless they have survived.
 func (a *actor) startChildren(scr *scratch) {
-	for i := range a.props.children {
-		k := &a.props.children[i]
+	children := a.rules.Load().children
+	for i := range children {
+		k := &children[i]
 		if a.child(k.Name) == nil {
 			if _, err := a.spawn(scr, k.Name, &k.Props, a.nextHostRef()); err != nil {
 				a.sys.logf(a, abi.LogError, "the child %q cannot be started: %v", k.Name, err)
@@ -157,9 +158,9 @@ func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, 
 
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
-	a := &actor{sys: s, parent: parent, uid: uid, typ: p.typ, props: *p, timedNext: uint64(uid) % timedEvery}
-	a.props.limits.SetDefaults()
-	a.props.bindMessage()
+	r := rulesOf(parent, p)
+	a := &actor{sys: s, parent: parent, uid: uid, props: &r.Props, timedNext: uint64(uid) % timedEvery}
+	a.rules.Store(r)
 	if parent == nil {
 		a.path = s.root + "/" + name
 		a.elements = []string{name}
@@ -185,8 +186,6 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		}
 		a.args = args
 	}
-	a.caps = p.capabilities()
-	a.attached = attachedOf(p)
 	err := a.openAccount()
 	if err != nil {
 		return nil, err
@@ -202,13 +201,13 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if s.cfg.mailboxes != nil {
 		box = s.cfg.mailboxes(a.ref(), box)
 	}
-	a.box.Init(box, mailbox.Limits{Messages: a.props.limits.Mailbox, Bytes: a.props.limits.MailboxBytes}, &a.account)
+	a.box.Init(box, mailbox.Limits{Messages: r.limits.Mailbox, Bytes: r.limits.MailboxBytes}, &a.account)
 	introduce(a)
 	a.sysq.Init()
-	a.super.Init(&a.props.strategy)
+	a.super.Init(&r.strategy)
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
-	a.turn, _ = a.behaviour.(interruptible)
+	a.turn, _ = a.behaviour.(*guest)
 	switch {
 	case s.cfg.commit == nil || s.durable != nil && !a.durable && !p.events && s.repeats.Load() == nil:
 		a.task.Init(a)

@@ -114,11 +114,11 @@ type buyer guest
 func (g *buyer) Place(path string) (paths.Place, bool) { return g.actor.parsePath(path) }
 
 // MaySend implements price.Guest.
-func (g *buyer) MaySend() []glob.Path { return g.actor.caps.send }
+func (g *buyer) MaySend() []glob.Path { return g.actor.rules.Load().compiled.send }
 
 // Search implements price.Guest.
 func (g *buyer) Search(at paths.Place, toll paths.Toll) ([]*actor, *abi.Failure) {
-	return g.actor.sys.nodes.Reachable(at, g.actor.caps.send, toll)
+	return g.actor.sys.nodes.Reachable(at, g.actor.rules.Load().compiled.send, toll)
 }
 
 // PathOf implements price.Guest.

@@ -227,7 +227,7 @@ func reload(a *actor, g *guest, image *sandbox.Image, r *record.Record) (*sandbo
 
 // entryAfter is what a turn after those of the actor may spend.
 func entryAfter(a *actor, g *guest, now int64) sandbox.Entry {
-	l := &a.props.limits
+	l := &a.rules.Load().limits
 	in := sandbox.Entry{Now: now, FirstTurn: a.turns, Seed: g.seed, TurnFuel: l.Fuel, MemoryLimit: l.Memory, OutboxLimit: l.Outbox}
 	if a.sys.cfg.allowance == nil {
 		in.Deadline = l.Deadline // else as in limits

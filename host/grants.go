@@ -52,7 +52,7 @@ func (h Head) Values() context.Context {
 // Service is the ref of a service that the actor has a grant for, if the service has been started.
 func (c *Context) Service(name string) (Ref, bool) {
 	a := c.actor
-	if !slices.ContainsFunc(a.props.grants, func(g mailbox.Grant) bool { return g.Service == name }) {
+	if !slices.ContainsFunc(a.rules.Load().grants, func(g mailbox.Grant) bool { return g.Service == name }) {
 		return Ref{}, false
 	}
 	s := a.sys.service(name)
@@ -64,7 +64,7 @@ func (c *Context) Service(name string) (Ref, bool) {
 
 // services are those that the actor has grants for and that have been started.
 func (a *actor) services() (out []abi.Service) {
-	for _, g := range a.props.grants {
+	for _, g := range a.rules.Load().grants {
 		if s := a.sys.service(g.Service); s != nil {
 			out = append(out, abi.Service{Name: g.Service, Ref: s.uid})
 		}
@@ -75,20 +75,12 @@ func (a *actor) services() (out []abi.Service) {
 // service is the living actor of a name below /system.
 func (s *System) service(name string) *actor { return s.nodes.Find([]string{"system", name}) }
 
-// attachedOf is the attachment of the messages of an actor.
-func attachedOf(p *Props) *mailbox.Attached {
-	if len(p.grants) == 0 {
-		return nil
-	}
-	return &mailbox.Attached{Grants: p.grants}
-}
-
 // attachedIn is the attachment of a message that is sent in the turn of another.
 func (a *actor) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
 	if turn == nil || turn.Attached == nil || turn.Attached.Context == nil {
-		return a.attached
+		return a.rules.Load().attached
 	}
-	return &mailbox.Attached{Grants: a.props.grants, Context: turn.Attached.Context}
+	return &mailbox.Attached{Grants: a.rules.Load().grants, Context: turn.Attached.Context}
 }
 
 // withoutGrants is the attachment of a message that another actor forwards.

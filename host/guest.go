@@ -17,12 +17,12 @@ import (
 // Start implements Behaviour: the start envelope, for the instance that admit has got.
 func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	a, x := g.actor, g.inst.Load()
-	if state := a.props.state; state != nil {
+	if state := a.rules.Load().state; state != nil {
 		if err := g.restore(ctx, *state); err != nil {
 			g.inst.Release()
 			return asFailure(abi.FailureInit, err)
 		}
-		a.props.state = nil // the incarnations after it start over
+		changeRules(a, func(p *Props) { p.state = nil }) // the incarnations after it start over
 		g.keepStates(ctx.scr)
 		return nil
 	}
@@ -256,10 +256,10 @@ func (p *repeats) expects(a *actor) bool {
 	return len(p.expect) > 0 && p.expect[0].Actor == a.uid && p.expect[0].Entry.Incarnation == a.Incarnation()
 }
 
-// awake implements interruptible.
+// awake reports whether there may be a turn to kill.
 func (g *guest) awake() bool { return g.inst.Load() != nil }
 
-// kill implements interruptible.
+// kill ends the turn that runs, if one does, within a quantum. Any goroutine may call it.
 func (g *guest) kill(reason string) {
 	g.inst.With(func(x *sandbox.Instance) {
 		if g.actor.running() {
@@ -269,12 +269,12 @@ func (g *guest) kill(reason string) {
 	})
 }
 
-// endBatch implements interruptible.
+// endBatch makes the running turn the last one before the actor's system messages are handled. Any goroutine may call it.
 func (g *guest) endBatch() {
 	g.inst.With((*sandbox.Instance).EndBatch)
 }
 
-// goOn implements interruptible.
+// goOn revokes endBatch: the system messages are about to be handled.
 func (g *guest) goOn() {
 	if x := g.inst.Load(); x != nil {
 		x.Resume()

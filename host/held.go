@@ -22,7 +22,7 @@ func (a *actor) openAccount() error {
 	a.pool = a.sys.pool
 	if a.parent != nil {
 		a.pool = a.parent.pool
-		l := a.props.limits.Tree
+		l := a.rules.Load().limits.Tree
 		if a.parent.parent == nil && l.Memory == 0 {
 			l.Memory = a.sys.cfg.treeMemory
 		}
@@ -40,7 +40,7 @@ func (a *actor) openAccount() error {
 			return fmt.Errorf("%w: %w", ErrLimit, err)
 		}
 	}
-	a.account.Init(a.pool, a.props.limits.Held)
+	a.account.Init(a.pool, a.rules.Load().limits.Held)
 	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+box.BoxBytes(box.FreeBox)+int64(a.props.optionBytes)); err != nil {
 		a.leavePool()
 		return fmt.Errorf("%w: %w", ErrLimit, err)

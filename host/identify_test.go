@@ -200,7 +200,7 @@ func TestReachableIsWhatIsAllowed(t *testing.T) {
 				}
 			}
 			visits := 0
-			found, f := a.sys.nodes.Reachable(p, a.caps.send, paths.Toll{Visit: func(n int, _ string) *abi.Failure { visits += n; return nil }})
+			found, f := a.sys.nodes.Reachable(p, a.rules.Load().compiled.send, paths.Toll{Visit: func(n int, _ string) *abi.Failure { visits += n; return nil }})
 			for _, t := range found {
 				got = append(got, t.path)
 			}
@@ -256,7 +256,7 @@ func TestAnswersOfIdentifyAreBounded(t *testing.T) {
 		defer stop()
 		a := l.table.Get(g.UID())
 		l.say(g, script(now(who(1, "/user/????"))))
-		if room := min(mostIdentities, int(a.props.limits.Message)); total != n || size > room || size < room*8/10 && len(listed) != abi.MaxIdentities {
+		if room := min(mostIdentities, int(a.rules.Load().limits.Message)); total != n || size > room || size < room*8/10 && len(listed) != abi.MaxIdentities {
 			t.Errorf("%d of %d, %d bytes of %d", len(listed), total, size, room)
 		}
 		for i, one := range listed {

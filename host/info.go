@@ -27,7 +27,7 @@ func (a *actor) info(i *Info) {
 	} else {
 		i.Parent = Ref{}
 	}
-	i.Type, i.Incarnation, i.Since, i.Failure = a.typ, a.number.Load(), a.startedAt.Load(), a.failed.Load()
+	i.Type, i.Incarnation, i.Since, i.Failure = a.props.typ, a.number.Load(), a.startedAt.Load(), a.failed.Load()
 	i.Mailbox, i.MailboxBytes, i.Before, i.Came = a.box.Len(), a.box.Bytes(), 0, 0
 	if a.box.Hosted != nil {
 		i.Before, i.Came = a.box.Hosted.Order()

@@ -61,7 +61,7 @@ func (k kernel) Incarnation(uid abi.Ref) (n uint64, ok bool) {
 // Attached implements outside.Kernel.
 func (k kernel) Attached(uid abi.Ref) *mailbox.Attached {
 	if a := k.here(uid); a != nil {
-		return a.attached
+		return a.rules.Load().attached
 	}
 	return nil
 }

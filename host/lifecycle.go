@@ -393,7 +393,7 @@ func (a *actor) finishStop(scr *scratch) {
 	a.super.Close()
 	if a.parent != nil {
 		a.tally.Turns.Store(a.turns)
-		a.sys.totals.Add(a.typ, &a.tally, &a.counted) // before it leaves the table, so that its figures are never missing
+		a.sys.totals.Add(a.props.typ, &a.tally, &a.counted) // before it leaves the table, so that its figures are never missing
 	}
 	a.sys.table.Remove(a.uid)
 	noteLife(a, record.Ended)

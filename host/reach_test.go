@@ -111,7 +111,7 @@ func TestSearchesPassACrowd(t *testing.T) {
 		a := l.table.Get(l.spawn("", puppet(t).WithCapabilities(Capabilities{Send: []string{c.cap}})).UID())
 		p, _ := a.parsePath(c.path)
 		visits, passed := 0, 0
-		if _, f := a.sys.nodes.Reachable(p, a.caps.send, paths.Toll{
+		if _, f := a.sys.nodes.Reachable(p, a.rules.Load().compiled.send, paths.Toll{
 			Visit: func(n int, _ string) *abi.Failure { visits += n; return nil },
 			Pass: func(n int) *abi.Failure {
 				if passed += n; n > 2*paths.MostPassed {
@@ -125,7 +125,7 @@ func TestSearchesPassACrowd(t *testing.T) {
 		if passed >= crowd != c.passed || visits >= crowd != c.all || !c.all && visits > 10 || !c.passed && passed > 10 {
 			t.Errorf("%s with %s: %d visits, %d passed", c.path, c.cap, visits, passed)
 		}
-		if paths.Passes(p.Elements, a.caps.send) != c.passed {
+		if paths.Passes(p.Elements, a.rules.Load().compiled.send) != c.passed {
 			t.Errorf("%s with %s may pass others: %v", c.path, c.cap, !c.passed)
 		}
 	}

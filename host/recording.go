@@ -39,7 +39,7 @@ func noteLife(a *actor, k record.Kind) {
 		l.Code = born(a.behaviour.(*guest))
 	}
 	if k == record.Began || k == record.Changed {
-		l.Limits = &a.props.limits
+		l.Limits = &a.rules.Load().limits
 	}
 	tellRecorder(a.sys, &record.Record{Kind: k, Actor: a.uid, Time: a.sys.time.Now(), Life: l})
 }

@@ -39,7 +39,7 @@ func (o Operator) Renew(ref Ref, p Props) error {
 	switch {
 	case a == nil || a.parent == nil:
 		return ErrUnknown
-	case !alike(&a.props, &p):
+	case !alike(a.props, &p):
 		return fmt.Errorf("%w: %s is a %s of its module, and the new props are not for that type", ErrBadProps, a.path, a.props.typ)
 	}
 	if err := p.usable(); err != nil {
@@ -145,7 +145,7 @@ func (n *renewal) Changes() bool { return n.props != nil }
 // adopt applies what a renewal changes, between two incarnations, and returns the children
 // of the old props.
 func (a *actor) adopt(n *renewal) (before []Child) {
-	before = a.props.children
+	before = a.rules.Load().children
 	p := n.props
 	if p == nil {
 		return before
@@ -156,17 +156,18 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	}
 	l := p.limits
 	l.SetDefaults()
-	old := a.props.limits
+	old := a.rules.Load().limits
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
-	a.props.args, a.props.limits, a.props.children = p.args, l, p.children
-	a.props.bindMessage()
-	if a.props.limits != old {
+	changeRules(a, func(r *Props) {
+		r.limits, r.children, r.grants = l, p.children, p.grants
+		r.caps, r.compiled = p.caps, p.capabilities()
+		r.bindMessage()
+	})
+	if a.rules.Load().limits != old {
 		noteLife(a, record.Changed)
 	}
-	a.props.caps, a.props.compiled, a.caps = p.caps, p.compiled, p.capabilities()
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
 	a.args = args
-	a.props.grants, a.attached = p.grants, attachedOf(p)
 	return before
 }
 
@@ -182,11 +183,11 @@ func named(children []Child, name string) *Props {
 
 // renewChild tells a child what the renewal of its parent means for it; false: the child stops.
 func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Child, o renewOrder) bool {
-	p := named(a.props.children, k.Name())
+	p := named(a.rules.Load().children, k.Name())
 	order := restartOrder(o.cause)
 	order.Keep, order.Delay, order.Now, order.Renewal = o.keep, o.owed, true, &renewal{p}
 	switch {
-	case p != nil && alike(&k.Child.props, p):
+	case p != nil && alike(k.Child.props, p):
 	case p == nil && o.keep && named(before, k.Name()) == nil: // one that it has spawned itself
 	default:
 		watching{a, scr}.dropRef(k.Child.uid)

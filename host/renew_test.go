@@ -151,8 +151,8 @@ func TestRenewChangesTheTree(t *testing.T) {
 				}
 			}
 			a := l.table.Get(b.UID())
-			if string(a.args) != "\x07" || a.props.limits.Fuel != 1<<40 || a.props.limits.Mailbox != DefaultMailbox || string(l.table.Get(stays.UID()).args) != "\x63new" {
-				t.Errorf("args %x, limits %+v", a.args, a.props.limits)
+			if string(a.args) != "\x07" || a.rules.Load().limits.Fuel != 1<<40 || a.rules.Load().limits.Mailbox != DefaultMailbox || string(l.table.Get(stays.UID()).args) != "\x63new" {
+				t.Errorf("args %x, limits %+v", a.args, a.rules.Load().limits)
 			}
 			l.tell(b, "fail") // the new props are what restarts use
 			if got := l.state("b/goes"); got != "gone" || l.state("b/comes") != "running" {
@@ -302,7 +302,7 @@ func TestRenewIsAccountedFor(t *testing.T) {
 		if got, want := a.account.Held(), a.expected(); got.Base != want.Base {
 			t.Errorf("%d bytes are accounted for, there are %d", got.Base, want.Base)
 		}
-		if got := a.attached; (got == nil) != (len(p.grants) == 0) || got != nil && got.Grants[0] != p.grants[0] {
+		if got := a.rules.Load().attached; (got == nil) != (len(p.grants) == 0) || got != nil && got.Grants[0] != p.grants[0] {
 			t.Errorf("its messages have %+v, not %+v", got, p.grants)
 		}
 	}

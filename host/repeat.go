@@ -117,11 +117,11 @@ func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f fun
 		if a.turn != nil {
 			a.turn.goOn()
 		}
-		deadline := a.props.limits.Deadline
-		a.props.limits.Deadline = 0
+		deadline := a.rules.Load().limits.Deadline
+		limitDeadline(a, 0)
 		p.arm(scr)
 		f(scr)
-		a.props.limits.Deadline = deadline
+		limitDeadline(a, deadline)
 		scr.entry.Cut, scr.entry.Most, scr.same = nil, 0, 0
 		p.setAside(a, scr)
 		a.tally.Turns.Store(a.turns)
@@ -162,11 +162,18 @@ func (p *repeats) limitTo(a *actor, l *Limits) {
 	}
 }
 
+// limitDeadline sets how long a turn of an actor may take.
+func limitDeadline(a *actor, d time.Duration) {
+	if a.rules.Load().limits.Deadline != d {
+		changeRules(a, func(p *Props) { p.limits.Deadline = d })
+	}
+}
+
 // limitActor sets the limits of an actor that does not run, without those of its tree.
 func limitActor(a *actor, l Limits) {
 	l.SetDefaults()
-	l.Tree = a.props.limits.Tree
-	a.props.limits = l
+	l.Tree = a.rules.Load().limits.Tree
+	changeRules(a, func(p *Props) { p.limits = l })
 	a.account.Limit(l.Held)
 	if b := recordedOf(a); b != nil {
 		if usual, ok := b.inner.(*usualBox); ok {
@@ -187,16 +194,16 @@ func (p *repeats) limitNow(a *actor) {
 			if props, err := g.childProps(a.props.typ, options); err == nil {
 				l, known = props.limits, true
 			}
-		} else if props := named(parent.props.children, a.Name()); props != nil {
+		} else if props := named(parent.rules.Load().children, a.Name()); props != nil {
 			l, known = props.limits, true
 		}
 	}
-	before := a.props.limits
+	before := a.rules.Load().limits
 	if known {
 		limitActor(a, l)
 		a.props.bindMessage()
 	}
-	if !p.known[a.uid] || a.props.limits != before {
+	if !p.known[a.uid] || a.rules.Load().limits != before {
 		noteLife(a, record.Changed)
 	}
 }
@@ -342,7 +349,7 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		if a, err = parent.spawn(nil, name, &props, r.Actor); err != nil {
 			return fmt.Errorf("%s: %w", r.Life.Path, err)
 		}
-		p.now[a.uid] = a.props.limits
+		p.now[a.uid] = a.rules.Load().limits
 	}
 	p.limitTo(a, r.Life.Limits)
 	if err := p.runs(a, r.Life.Code); err != nil {
@@ -460,7 +467,7 @@ func runsTurns(a *actor, m *sysmail.Msg) bool {
 	case sysmail.ChildFailed:
 		_, decides := a.behaviour.(*guest)
 		child, known := m.Child.(*actor)
-		return decides && known && m.Directive == 0 && a.super.Strategy().Decide(child.typ, m.Failure) == supervision.Ask
+		return decides && known && m.Directive == 0 && a.super.Strategy().Decide(child.props.typ, m.Failure) == supervision.Ask
 	}
 	return false
 }
@@ -553,7 +560,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	}
 	for _, m := range a.super.Family.Members() {
 		if k := m.Child; k.life.State() != life.Stopped {
-			x.Children = append(x.Children, fmt.Sprintf("%s %016x %s %+v", k.path, uint64(k.uid), k.typ, m.Record.State()))
+			x.Children = append(x.Children, fmt.Sprintf("%s %016x %s %+v", k.path, uint64(k.uid), k.props.typ, m.Record.State()))
 		}
 	}
 	if b := recordedOf(a); b != nil {

@@ -14,7 +14,7 @@ func (c *Context) Later() (*Reply, error) {
 		return nil, ErrNoQuestion
 	}
 	a := c.actor
-	if a.replies.Add(1) > int32(a.props.limits.Replies) {
+	if a.replies.Add(1) > int32(a.rules.Load().limits.Replies) {
 		a.replies.Add(-1)
 		return nil, ErrLimit
 	}

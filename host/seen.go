@@ -144,7 +144,7 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 		defer cancel()
 	}
 	x := Inspection{
-		Parts: a.account.Held(), Limits: a.props.limits, Capabilities: a.props.caps, Lifetime: a.props.life, Replies: int(a.replies.Load()),
+		Parts: a.account.Held(), Limits: a.rules.Load().limits, Capabilities: a.rules.Load().caps, Lifetime: a.props.life, Replies: int(a.replies.Load()),
 	}
 	own := a.lookAt(func() {
 		x.Counts = &Counts{

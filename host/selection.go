@@ -89,7 +89,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 		}
 	}()
 	if from != nil {
-		e.Sender, e.SenderPath, e.Attached = from.uid, from.path, from.attached
+		e.Sender, e.SenderPath, e.Attached = from.uid, from.path, from.rules.Load().attached
 		s.chosen(e)
 	} else {
 		span := s.fromOutside(context.Background(), SendSpan, newRef(0, path), e)

@@ -87,7 +87,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 	if s.Ref != a.uid || s.Type != a.props.typ {
 		return fmt.Errorf("%w: it is of %s %d", saved.ErrState, s.Type, s.Ref)
 	}
-	if err := s.Exceeds(&a.props.limits); err != nil {
+	if err := s.Exceeds(&a.rules.Load().limits); err != nil {
 		return err
 	}
 	for _, text := range s.Lookouts {

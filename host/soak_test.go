@@ -49,7 +49,7 @@ const (
 var soakPolicies = []CrashedMessage{DropCrashed(), DeadLetterCrashed(), RedeliverCrashed(1), RedeliverCrashed(3)}
 
 func (a *actor) soakRouter() (of CrashedMessage, ok bool) {
-	n := a.props.limits.MailboxBytes - soakBytes - 1000
+	n := a.rules.Load().limits.MailboxBytes - soakBytes - 1000
 	if n >= soakToAll {
 		n -= soakToAll
 	}
@@ -59,10 +59,12 @@ func (a *actor) soakRouter() (of CrashedMessage, ok bool) {
 	return soakPolicies[n], true
 }
 
-func (a *actor) soakToAll() bool { return a.props.limits.MailboxBytes >= soakBytes+1000+soakToAll }
+func (a *actor) soakToAll() bool {
+	return a.rules.Load().limits.MailboxBytes >= soakBytes+1000+soakToAll
+}
 
 func (a *actor) soakMailbox() string {
-	if n := a.props.limits.MailboxBytes - soakBytes; n >= 0 && n < int64(len(soakKinds)) {
+	if n := a.rules.Load().limits.MailboxBytes - soakBytes; n >= 0 && n < int64(len(soakKinds)) {
 		return soakKinds[n]
 	}
 	return ""

@@ -32,8 +32,8 @@ const MaxSpawnWait = 10 * time.Second
 // childProps are the props of a child that the guest spawns, but for its arguments.
 func (g *guest) childProps(typ string, options []byte) (Props, error) {
 	a := g.actor
-	p := GuestOf(g.module, typ).WithLimits(a.props.limits.ForChildren())
-	p.caps, p.compiled, p.grants = a.props.caps, a.props.compiled, a.props.grants
+	p := GuestOf(g.module, typ).WithLimits(a.rules.Load().limits.ForChildren())
+	p.caps, p.compiled, p.grants = a.rules.Load().caps, a.rules.Load().compiled, a.rules.Load().grants
 	p, err := g.withOptions(p, options)
 	if p.spawned = true; a.durable && a.sys.durable != nil && options != nil { // a checkpoint has them
 		kept := append([]byte{}, options...)
@@ -77,7 +77,7 @@ func (g *guest) withOptions(p Props, options []byte) (Props, error) {
 
 // within reports an option that gives the child more than its parent has.
 func (o *SpawnOptions) within(parent *actor) error {
-	l, d := parent.props.limits, o.Dispatcher
+	l, d := parent.rules.Load().limits, o.Dispatcher
 	most := max(int(parent.throughput), -int(parent.throughput), parent.sys.cfg.throughput)
 	switch {
 	case o.MailboxLimits.Messages > l.Mailbox:

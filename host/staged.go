@@ -125,7 +125,7 @@ func (c *Context) setTimer(key uint64, delay, period time.Duration, pace timers.
 	n, has := c.timersAhead(key)
 	more := 0
 	if !has {
-		if more = 1; n >= a.props.limits.Timers {
+		if more = 1; n >= a.rules.Load().limits.Timers {
 			return ErrLimit
 		}
 	}

@@ -94,7 +94,7 @@ func (p parentIn) Again(child *actor, r supervisor.Report) {
 // to the supervisors that it has reached.
 func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outcome) {
 	if !r.Again && !r.Escalated {
-		p.sys.totals.Crashed(child.typ, &child.tally, &child.counted)
+		p.sys.totals.Crashed(child.props.typ, &child.tally, &child.counted)
 	}
 	if p.sys.bus.Quiet() {
 		return

@@ -216,7 +216,7 @@ func (s *System) tell(from, to Ref, v any, flags uint16) error {
 	}
 	e.Sender, e.SenderPath = from.UID(), from.URI()
 	if a := s.here(from.UID()); from.UID() != 0 && a != nil {
-		e.Attached = message.StillBelow(a.attached, e.Attached)
+		e.Attached = message.StillBelow(a.rules.Load().attached, e.Attached)
 	}
 	e.Flags |= flags
 	if s.cfg.tracer != nil || e.Value != nil {

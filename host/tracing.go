@@ -166,5 +166,5 @@ func (a *actor) dropTrace(e *mailbox.Envelope) bool {
 		return false
 	}
 	e.Headers = trail.Mark(nil, nil, e.Headers)
-	return int64(e.Size()) <= a.props.limits.Message
+	return int64(e.Size()) <= a.rules.Load().limits.Message
 }

@@ -43,7 +43,7 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
 	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
-	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.props.limits.Fuel, a.props.limits.Deadline, a.props.limits.Memory, a.props.limits.Outbox
+	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.rules.Load().limits.Fuel, a.rules.Load().limits.Deadline, a.rules.Load().limits.Memory, a.rules.Load().limits.Outbox
 	in.Yield, in.Log, in.Account = scr.w, g, g
 	f := a.sys.cfg.allowance
 	if f == nil {
@@ -130,7 +130,7 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	if f == nil && looks&lookTrial != 0 && g.actor.holds.has(holdSwap) { // the turn that has failed is undone
 		t.Mail = scr.batch[:done]
 	}
-	if l := &a.props.limits; scr.entry.TurnFuel != l.Fuel || scr.entry.MemoryLimit != l.Memory {
+	if l := &a.rules.Load().limits; scr.entry.TurnFuel != l.Fuel || scr.entry.MemoryLimit != l.Memory {
 		t.Fuel, t.Memory = scr.entry.TurnFuel, scr.entry.MemoryLimit
 	}
 	fault := false

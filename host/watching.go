@@ -75,7 +75,7 @@ func (a watching) found(x *lookout, uid abi.Ref, path string, elements []string)
 // may watch all.
 func (a watching) visible(p place) []*actor {
 	if g, ok := a.behaviour.(*guest); ok {
-		found, _ := a.sys.nodes.Reachable(p, a.caps.send, g.pace.Walks(a.scr.w))
+		found, _ := a.sys.nodes.Reachable(p, a.rules.Load().compiled.send, g.pace.Walks(a.scr.w))
 		return found
 	}
 	found, _ := a.sys.selected(p, "")
@@ -87,7 +87,7 @@ func (a watching) may(elements []string) bool {
 	if _, guest := a.behaviour.(*guest); !guest {
 		return true
 	}
-	return glob.MatchAnyPath(a.caps.send, elements)
+	return glob.MatchAnyPath(a.rules.Load().compiled.send, elements)
 }
 
 // addPath watches all that a path with patterns matches, and with PresentAndFuture those that will; n are newly watched.

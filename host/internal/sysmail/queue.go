@@ -81,6 +81,15 @@ func (q *Queue) Done(items []Msg) {
 	q.mu.Unlock()
 }
 
+// Trim gives back the room for more messages than one, if none waits. What was taken must have been given to Done.
+func (q *Queue) Trim() {
+	q.mu.Lock()
+	if q.Items == nil && cap(q.spare) > len(q.first) {
+		q.spare = q.first[:0]
+	}
+	q.mu.Unlock()
+}
+
 // Close refuses later pushes and returns what is left.
 func (q *Queue) Close() []Msg {
 	q.mu.Lock()

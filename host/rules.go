@@ -1,0 +1,62 @@
+package host
+
+import (
+	"bytes"
+	"unsafe"
+	"weak"
+
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// rules are what an actor runs by: its props, with the limits that they leave open and without args, and what follows
+// from them. They never change. A renewal gives the actor others, of which only the first incarnation of a restored guest
+// has a state.
+type rules struct {
+	Props
+	attached *mailbox.Attached // to what it sends; nil: nothing
+}
+
+// rulesOf makes the rules of a child, or finds those of the child that was made last, if that has the same props: most
+// parents have children of one kind, and the rules are a quarter of a child. The parent's family is locked; nil: a
+// guardian is made.
+func rulesOf(parent *actor, p *Props) *rules {
+	r := rules{Props: *p}
+	r.args = nil
+	r.limits.SetDefaults()
+	r.bindMessage()
+	r.compiled = p.capabilities()
+	if parent == nil {
+		return r.own()
+	}
+	if last := parent.alike.Value(); last != nil && r.state == nil && identical(&r.Props, &last.Props) {
+		return last
+	}
+	made := r.own()
+	if r.state == nil {
+		parent.alike = weak.Make(made)
+	}
+	return made
+}
+
+// own is a copy on the heap, with what follows from the props.
+func (r *rules) own() *rules {
+	made := &rules{Props: r.Props}
+	if len(made.grants) > 0 {
+		made.attached = &mailbox.Attached{Grants: made.grants}
+	}
+	return made
+}
+
+// identical reports whether props are the same, word by word: functions cannot be compared otherwise. Props that were
+// made apart are different even if they say the same.
+func identical(p, q *Props) bool {
+	const size = unsafe.Sizeof(Props{})
+	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Pointer(p)), size), unsafe.Slice((*byte)(unsafe.Pointer(q)), size))
+}
+
+// changeRules gives an actor other rules: a copy that change has changed. Within Run, or while the actor does not run.
+func changeRules(a *actor, change func(p *Props)) {
+	r := rules{Props: a.rules.Load().Props}
+	change(&r.Props)
+	a.rules.Store(r.own())
+}
