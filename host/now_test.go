@@ -53,7 +53,9 @@ func TestVirtualTimeIsExact(t *testing.T) {
 // TestTurnsKnowTheirThread: what a guest's turns get tells computing from waiting.
 func TestTurnsKnowTheirThread(t *testing.T) {
 	sys := newSystem(t, NewConfig("time"))
-	c, scr := &guest{actor: &actor{sys: sys}}, scratchOf(new(dispatch.Worker))
+	a := &actor{sys: sys}
+	a.rules.Store(new(rules))
+	c, scr := &guest{actor: a}, scratchOf(new(dispatch.Worker))
 	now := c.turnTime(scr)
 	if in := c.limits(scr, now); in.Began != now || in.Anchor != &scr.anchor {
 		t.Errorf("began %d, want %d, with %p", in.Began, now, in.Anchor)

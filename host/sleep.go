@@ -39,7 +39,12 @@ func (t tenant) Starved(is bool) {
 }
 
 // Asleep implements instance.Owner.
-func (t tenant) Asleep(is bool) { t.actor.asleep.Store(is) }
+func (t tenant) Asleep(is bool) {
+	t.actor.asleep.Store(is)
+	if is {
+		t.actor.sysq.Trim() // which does nothing where the actor has been told to sleep: handleSystem does it then
+	}
+}
 
 // Refused implements instance.Owner.
 func (t tenant) Refused(what string, err error) { memoryRefused(t.actor, what, err) }

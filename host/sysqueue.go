@@ -23,9 +23,9 @@ func (a *actor) handleSystem(scr *scratch) {
 			}
 		}
 		a.sysq.Done(items)
-		if a.asleep.Load() {
-			a.sysq.Trim()
-		}
+	}
+	if a.asleep.Load() {
+		a.sysq.Trim()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/linked"
 )
 
 // state is the state of a key that the keeper knows of.
@@ -23,29 +24,32 @@ const (
 // entry is what the keeper knows of a key.
 type entry struct {
 	name     string
-	state    state
 	ref      host.Ref
 	maker    abi.Ref // the actor that it counts for; 0: Go code
-	started  time.Time
-	failures int // in a row
-	held     int // messages that wait, and their bytes
+	state    state
+	failures int32 // in a row
+	pos      int32 // in due; -1: it is not there
+	held     int32 // messages that wait, and their bytes
 	bytes    int64
-	when     time.Time // when to look at it
-	until    time.Time // failed: when it may be started again
-	pos      int       // in due; -1: it is not there
-	used     *list.Element
+	started  int64 // ns since 1970, as are:
+	when     int64 // when to look at it
+	until    int64 // failed: when it may be started again
+	used     linked.Link[*entry]
 }
+
+// timeOf is a time of an entry.
+func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
 
 // book is what the keeper knows: which keys there are, when each was used, and which wait for a place.
 type book struct {
 	entries map[string]*entry
 	byRef   map[abi.Ref]*entry
 	due     dueHeap
-	used    list.List // of those with an actor, the one used least recently first
-	alive   int       // actors
-	grants  int       // places promised to keys
-	ending  int       // actors that are leaving
-	queue   []*entry  // those that wait for a place
+	used    linked.List[*entry] // of those with an actor, the one used least recently first
+	alive   int                 // actors
+	grants  int                 // places promised to keys
+	ending  int                 // actors that are leaving
+	queue   []*entry            // those that wait for a place
 	made    map[abi.Ref]int
 	failing int // keys that have failed
 	waits   int // messages that wait, and their bytes
@@ -67,10 +71,11 @@ func (b *book) begun(e *entry, ref host.Ref, now time.Time, look time.Time) {
 	case failed:
 		b.failing--
 	}
-	e.state, e.ref, e.started = awake, ref, now
+	e.state, e.ref, e.started = awake, ref, now.UnixNano()
 	b.entries[e.name], b.byRef[ref.UID()] = e, e
 	b.alive++
-	e.used = b.used.PushBack(e)
+	e.used.Of = e
+	b.used.PushBack(&e.used)
 	b.lookAt(e, look)
 }
 
@@ -100,8 +105,7 @@ func (b *book) ended(e *entry) {
 	b.alive--
 	delete(b.byRef, e.ref.UID())
 	b.unclaim(e)
-	b.used.Remove(e.used)
-	e.used = nil
+	b.used.Remove(&e.used)
 	b.noLook(e)
 }
 
@@ -119,7 +123,10 @@ func (b *book) forget(e *entry) {
 }
 
 // touch notes that a key was used.
-func (b *book) touch(e *entry) { b.used.MoveToBack(e.used) }
+func (b *book) touch(e *entry) {
+	b.used.Remove(&e.used)
+	b.used.PushBack(&e.used)
+}
 
 // leave and stay note that an actor was asked to end, and that it does not.
 func (b *book) leave(e *entry) {
@@ -143,7 +150,7 @@ func (b *book) hold(e *entry, size int64) {
 }
 
 func (b *book) released(e *entry) {
-	b.waits -= e.held
+	b.waits -= int(e.held)
 	b.weight -= e.bytes
 	e.held, e.bytes = 0, 0
 }
@@ -181,13 +188,13 @@ func (b *book) drop() *entry {
 // lookAt says when a key is to be looked at.
 func (b *book) lookAt(e *entry, when time.Time) {
 	b.noLook(e)
-	e.when = when
+	e.when = when.UnixNano()
 	heap.Push(&b.due, e)
 }
 
 func (b *book) noLook(e *entry) {
-	if e.pos >= 0 && e.pos < len(b.due) && b.due[e.pos] == e {
-		heap.Remove(&b.due, e.pos)
+	if e.pos >= 0 && int(e.pos) < len(b.due) && b.due[e.pos] == e {
+		heap.Remove(&b.due, int(e.pos))
 	}
 	e.pos = -1
 }
@@ -197,20 +204,20 @@ type dueHeap []*entry
 
 func (h dueHeap) Len() int { return len(h) }
 func (h dueHeap) Less(i, j int) bool {
-	if !h[i].when.Equal(h[j].when) {
-		return h[i].when.Before(h[j].when)
+	if h[i].when != h[j].when {
+		return h[i].when < h[j].when
 	}
 	return h[i].name < h[j].name
 }
 func (h dueHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].pos, h[j].pos = i, j
+	h[i].pos, h[j].pos = int32(i), int32(j)
 }
 
 // Push implements heap.Interface.
 func (h *dueHeap) Push(x any) {
 	e := x.(*entry)
-	e.pos = len(*h)
+	e.pos = int32(len(*h))
 	*h = append(*h, e)
 }
 

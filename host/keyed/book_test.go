@@ -27,7 +27,7 @@ func (h *head) check() error {
 		switch e.state {
 		case awake, leaving:
 			alive++
-			if h.byRef[e.ref.UID()] != e || e.used == nil || e.used.Value != any(e) {
+			if h.byRef[e.ref.UID()] != e || !e.used.Listed() || e.used.Of != e {
 				return fmt.Errorf("%s is not found", name)
 			}
 		case waiting:
@@ -45,13 +45,13 @@ func (h *head) check() error {
 		}
 		if looks := e.state == awake || e.state == failed; looks {
 			due++
-			if e.pos < 0 || e.pos >= len(h.due) || h.due[e.pos] != e {
+			if e.pos < 0 || int(e.pos) >= len(h.due) || h.due[e.pos] != e {
 				return fmt.Errorf("nobody looks at %s", name)
 			}
 		} else if e.pos != -1 {
 			return fmt.Errorf("somebody looks at %s, which is %s", name, stateNames[e.state])
 		}
-		waits, weight = waits+e.held, weight+e.bytes
+		waits, weight = waits+int(e.held), weight+e.bytes
 	}
 	for i, e := range h.due {
 		if i > 0 && h.due.Less(i, (i-1)/2) {
@@ -63,7 +63,11 @@ func (h *head) check() error {
 			return fmt.Errorf("%s waits for a place", e.name)
 		}
 	}
-	got := []int{h.alive, len(h.byRef), h.used.Len(), h.grants, h.ending, h.failing, h.waits, int(h.weight), len(h.queue), len(h.due), h.past.order.Len()}
+	used := 0
+	for x := h.used.First(); x != nil; x = x.Next() {
+		used++
+	}
+	got := []int{h.alive, len(h.byRef), used, h.grants, h.ending, h.failing, h.waits, int(h.weight), len(h.queue), len(h.due), h.past.order.Len()}
 	want := []int{alive, alive, alive, grants, ending, failing, waits, int(weight), lined, due, len(h.past.at)}
 	switch {
 	case !slices.Equal(got, want):

@@ -124,7 +124,7 @@ func (h *head) pass(ctx *host.Context, name string) error {
 	case granted:
 		return h.start(ctx, e)
 	case failed:
-		if ctx.Now().Before(e.until) {
+		if ctx.Now().Before(timeOf(e.until)) {
 			return ErrFailed
 		}
 		return h.admit(ctx, e)
@@ -137,7 +137,7 @@ func (h *head) pass(ctx *host.Context, name string) error {
 func (h *head) keep(ctx *host.Context, e *entry) error {
 	size := int64(len(h.msg.Payload) + len(h.msg.Headers))
 	switch {
-	case e.held >= max(1, h.buffer/4), h.waits >= h.buffer, e.held > 0 && e.bytes+size > h.bytes/4, h.weight+size > h.bytes:
+	case int(e.held) >= max(1, h.buffer/4), h.waits >= h.buffer, e.held > 0 && e.bytes+size > h.bytes/4, h.weight+size > h.bytes:
 		return ErrBuffer
 	case ctx.Head().StashFor(e.name) != nil:
 		return ErrBuffer
@@ -209,8 +209,8 @@ func (h *head) room(ctx *host.Context) bool {
 // evict asks the least recently used idle actor to stop. It checks at most `candidates` actors; busy ones among them count
 // as used.
 func (h *head) evict(ctx *host.Context) bool {
-	for range min(candidates, h.used.Len()) {
-		e := h.used.Front().Value.(*entry)
+	for range min(candidates, h.alive) {
+		e := h.used.First().Of
 		h.touch(e)
 		if e.state != awake {
 			continue
@@ -304,15 +304,16 @@ func (h *head) penalize(ctx *host.Context, e *entry, now time.Time) {
 	if h.failing >= h.max {
 		return
 	}
-	if now.Sub(e.started) >= mostPenalty {
+	if now.Sub(timeOf(e.started)) >= mostPenalty {
 		e.failures = 0
 	}
 	penalty := min(firstPenalty<<min(e.failures, mostFailures), mostPenalty)
 	e.failures++
-	e.state, e.until = failed, now.Add(penalty)
+	until := now.Add(penalty)
+	e.state, e.until = failed, until.UnixNano()
 	h.failing++
 	h.entries[e.name] = e
-	h.lookAt(e, e.until.Add(mostPenalty))
+	h.lookAt(e, until.Add(mostPenalty))
 	h.arm(ctx)
 }
 
@@ -320,7 +321,7 @@ func (h *head) penalize(ctx *host.Context, e *entry, now time.Time) {
 func (h *head) look(ctx *host.Context) {
 	now := ctx.Now()
 	for range looksATurn {
-		if len(h.due) == 0 || h.due[0].when.After(now) {
+		if len(h.due) == 0 || timeOf(h.due[0].when).After(now) {
 			break
 		}
 		e := h.due[0]
@@ -348,7 +349,7 @@ func (h *head) arm(ctx *host.Context) {
 		ctx.Cancel(lookTimer)
 		return
 	}
-	when := h.due[0].when
+	when := timeOf(h.due[0].when)
 	if !h.alarm.IsZero() && !when.Before(h.alarm) {
 		return
 	}
@@ -380,7 +381,7 @@ func (h *head) Rewind(*host.Context) bool { return true }
 // End implements host.Behaviour. The next incarnation watches the actors that are left then: otherwise the
 // ends of the others would count as watched until their news was handled.
 func (h *head) End(ctx *host.Context, _ host.End) {
-	for x := h.used.Front(); x != nil; x = x.Next() {
-		ctx.Unwatch(x.Value.(*entry).ref)
+	for x := h.used.First(); x != nil; x = x.Next() {
+		ctx.Unwatch(x.Of.ref)
 	}
 }

@@ -82,7 +82,7 @@ func (k *Keeper) Begin(ctx *host.Context, name string) error {
 // Has reports whether the key has an actor now, also one that is about to end.
 func (k *Keeper) Has(name string) bool {
 	e := k.h.entries[name]
-	return e != nil && e.used != nil
+	return e != nil && e.used.Listed()
 }
 
 // Size is the size of a message as bounds count it.
@@ -131,7 +131,7 @@ func (k *Keeper) Leave(ctx *host.Context, in func(name string) bool, now bool) (
 // Names are the names of the keys that have an actor, sorted.
 func (k *Keeper) Names() (names []string) {
 	for name, e := range k.h.entries {
-		if e.used != nil {
+		if e.used.Listed() {
 			names = append(names, name)
 		}
 	}

@@ -140,7 +140,7 @@ func (h *head) page(p Page) []Entry {
 			x.Since = h.past.at[name].Value.(gone).since
 		} else {
 			e := h.entries[name]
-			x.State, x.Since = stateNames[e.state], e.started
+			x.State, x.Since = stateNames[e.state], timeOf(e.started)
 		}
 		out = append(out, x)
 	}

@@ -14,6 +14,7 @@ type Queue struct {
 	Items  []Msg
 	spare  []Msg
 	closed bool
+	out    bool // a batch was taken and not given back, which may be in first
 	N      atomic.Int32
 	Cut    atomic.Bool // a batch was ended because of what waits, or has waited; the queue itself does not look at it
 	thinAt int32       // how long it may become before it is thinned out; 0: firstThin
@@ -52,7 +53,7 @@ func (q *Queue) Take() []Msg {
 	}
 	q.mu.Lock()
 	items := q.Items
-	q.Items, q.thinAt = nil, 0
+	q.Items, q.thinAt, q.out = nil, 0, true
 	q.N.Store(0)
 	q.mu.Unlock()
 	return items
@@ -62,7 +63,7 @@ func (q *Queue) Take() []Msg {
 func (q *Queue) PutBack(items []Msg) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.Items = append(slices.Clone(items), q.Items...)
+	q.Items, q.out = append(slices.Clone(items), q.Items...), false
 	q.N.Store(int32(len(q.Items)))
 }
 
@@ -75,16 +76,17 @@ func (q *Queue) Done(items []Msg) {
 		*m = Msg{}
 	}
 	q.mu.Lock()
+	q.out = false
 	if q.spare == nil {
 		q.spare = items[:0]
 	}
 	q.mu.Unlock()
 }
 
-// Trim gives back the room for more messages than one, if none waits. What was taken must have been given to Done.
+// Trim gives back the room for more messages than one, unless one waits or is being handled.
 func (q *Queue) Trim() {
 	q.mu.Lock()
-	if q.Items == nil && cap(q.spare) > len(q.first) {
+	if q.Items == nil && !q.out && cap(q.spare) > len(q.first) {
 		q.spare = q.first[:0]
 	}
 	q.mu.Unlock()
