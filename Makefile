@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes recordings arm64
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ simulate: build ## run the samples under faults, SEEDS (200) seeds of each scena
 
 crashes: ## crash a system with a store after every change of its disk, flip every byte of it, and have every call fail (a minute)
 	@WASMACTORS_THOROUGH=1 $(GO) test -count=1 -v -timeout 60m -run '^TestEvery' ./host/durable
+
+KILLS ?= 100
+kills: ## kill the ledger KILLS (100) times under load and in upgrades, and audit it after each (0.5 s for each)
+	@KILLS=$(KILLS) $(GOTEST) -count=1 -v -timeout 0 -run '^TestKilledLedger$$' ./host/bundle
 
 N ?= 100
 recordings: ## record N (100) runs of the samples under load, on all workers, and repeat each on one (5 minutes)

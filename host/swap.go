@@ -90,7 +90,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		}
 		a.holds.add(holdSwap)
 		turns, incarnation = a.turns, a.Incarnation()
-		t = &swap.Taken{Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable, Timeless: a.sys.cfg.allowance != nil}
+		t = &swap.Taken{Ref: ref, Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable, Timeless: a.sys.cfg.allowance != nil}
 		if x == nil {
 			t.State = g.inst.Snapshot.Clone()
 		} else {
@@ -124,7 +124,9 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 			between(a, func() {
 				visited(context.WithoutCancel(ctx), a, func() {
 					if a.turns == turns && a.Incarnation() == incarnation && a.life.State() == life.Running && !a.isHeld() {
+						t.Passes(to, swap.Recording)
 						if err = noteExchange(a, records, to.Time); err == nil {
+							t.Passes(to, swap.Switching)
 							exchange(a, g, to.Image, to.State, trial)
 						}
 					}

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("BUNDLE_TEST_CACHE"); dir != "" {
 		os.Exit(openInProcess(dir, os.Getenv("BUNDLE_TEST_DIR")))
 	}
+	if dir := os.Getenv("BUNDLE_TEST_LEDGER"); dir != "" {
+		os.Exit(ledgerInProcess(dir))
+	}
 	os.Exit(m.Run())
 }
 

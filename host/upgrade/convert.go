@@ -20,6 +20,7 @@ func convert(t *swap.Taken, image *sandbox.Image, try int) (to *swap.Code, tried
 		state, err := carry(t, image)
 		return &swap.Code{Image: image, State: state, Same: true}, 0, err
 	}
+	swap.Passes(t.Ref, swap.Saving)
 	saved, err := save(t)
 	if err != nil {
 		return nil, 0, fmt.Errorf("save: %w", err)
@@ -31,6 +32,7 @@ func convert(t *swap.Taken, image *sandbox.Image, try int) (to *swap.Code, tried
 	defer x.Put()
 	start := t.Start
 	start.State = saved
+	swap.Passes(t.Ref, swap.Loading)
 	entry := entryOf(t)
 	to = &swap.Code{Image: image, Saved: saved, Time: entry.Now}
 	if to.State, to.Fuel, err = swap.Load(x, &start, entry); err != nil {
@@ -39,6 +41,7 @@ func convert(t *swap.Taken, image *sandbox.Image, try int) (to *swap.Code, tried
 	inputs := t.Inputs[max(0, len(t.Inputs)-try):]
 	for i := range inputs {
 		in := &inputs[i]
+		swap.Passes(t.Ref, swap.Trying)
 		entry.Now, entry.FirstTurn = in.Envelope.Time, in.Turn
 		var f *abi.Failure
 		_, _, err := swap.Turn(x, entry, &in.Envelope)

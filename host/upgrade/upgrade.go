@@ -530,6 +530,8 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Tr
 		u.note(a, Kept, err.Error())
 		return u.Insist || !errors.Is(err, swap.ErrNotNow)
 	}
+	swap.Passes(t.Ref, swap.Held)
+	defer swap.Passes(t.Ref, swap.Over)
 	to, tried, err := convert(t, u.image, u.Try)
 	defer u.passed(a, begun, tried)
 	switch {
@@ -631,6 +633,8 @@ func (u *run) back(a *Actor) {
 		t.Let()
 		return
 	}
+	swap.Passes(t.Ref, swap.Repeating)
+	defer swap.Passes(t.Ref, swap.Over)
 	entries, state, now, over := t.Trial.Kept()
 	if over != "" {
 		t.Let()

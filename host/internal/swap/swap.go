@@ -18,6 +18,7 @@ var Part = record.MostState
 // Taken is a guest between two turns. It handles no messages until Let or Switch is called. All methods may take as long as the turn
 // that the actor is in; they fail when ctx ends.
 type Taken struct {
+	Ref        abi.Ref
 	Path, Type string
 	Image      *sandbox.Image    // that it runs
 	State      *sandbox.Snapshot // a copy of its state, unless Why says that there is none
