@@ -37,6 +37,10 @@ func (b *Bundle) keepCode(ctx context.Context, m *Manifest, name string, l *load
 	if err != nil {
 		return err
 	}
+	identity, err := sandbox.Identity(l.image)
+	if err != nil {
+		return err
+	}
 	if l.sum = sum[:]; b.store.Holds(l.sum) {
 		return nil
 	}
@@ -51,7 +55,7 @@ func (b *Bundle) keepCode(ctx context.Context, m *Manifest, name string, l *load
 		config, err = json.Marshal(spec)
 	}
 	if err == nil {
-		err = b.store.Keep(l.sum, &durable.Module{Name: name, Config: config, Code: code})
+		err = b.store.Keep(l.sum, &durable.Module{Name: name, Config: config, Code: code, Identity: identity[:]})
 	}
 	if err != nil {
 		return fmt.Errorf("module %s: the store cannot keep its code: %w", name, err)

@@ -25,27 +25,42 @@ import (
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/regular"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
 // The code that durable actors run is kept in the store, by the fingerprint that records have: an actor may run code that the
 // manifest does not name any more. What no record of the log and no actor of the last checkpoint names is removed after a checkpoint.
 //
-// A file has "waSM", a version, a byte that says whether it is encrypted, and the rest by zstd: name and configuration, each with its
-// length, and the code. With the store's key the rest is a nonce and what AES-256-GCM makes of it; the fingerprint is authenticated, too.
+// A file has "waSM", a version, a byte that says whether it is encrypted, and the rest by zstd: name, configuration and identity, each with
+// its length, and the code. The fingerprint that names the file is the hash of the identity, and that has the hash of the code: both are
+// checked before anything of the file is used. Version 1 had no identity, and was in no release. With the store's key the rest is a nonce and what AES-256-GCM makes of it; the fingerprint is authenticated, too.
 
 // Module is code as it is kept.
 type Module struct {
 	Name   string
 	Config []byte // what it is loaded with, as the caller writes it
 	Code   []byte // WebAssembly
+
+	Identity []byte // of the image that it becomes, see sandbox.Identity
+}
+
+// wrong says why a module is not what the fingerprint stands for; empty: it is.
+func (m *Module) wrong(fingerprint []byte) string {
+	switch {
+	case !sandbox.Identifies(m.Identity, fingerprint):
+		return "it is of other code than its name says"
+	case !sandbox.IdentityOf(m.Identity, m.Code):
+		return "its code is not what was kept"
+	}
+	return ""
 }
 
 // ErrNoModule says that the store has not kept the code of a fingerprint.
 var ErrNoModule = errors.New("the store has not kept that code")
 
 const (
-	moduleHead  = "waSM\x01"
+	moduleHead  = "waSM\x02"
 	moduleFiles = "modules"
 	mostModule  = 512 << 20 // bytes of a file, and of what is in it
 )
@@ -122,11 +137,14 @@ func (s *Store) isWhole(name string, fingerprint []byte) bool {
 
 // Keep keeps the code of an image, so that actors which run it come back with it, until no record and no actor needs it and
 // [Store.Release] was called. It is durable when Keep returns. Code that is kept is not written again, unless its file is damaged. It is
-// [ErrFull] if three quarters of Options.Size would be exceeded: the last one is for what was admitted, and for checkpoints.
+// an error if the fingerprint is not that of the module's identity, or that not of its code, and [ErrFull] if three quarters of Options.Size would be exceeded: the last one is for what was admitted, and for checkpoints.
 func (s *Store) Keep(fingerprint []byte, module *Module) error {
 	name, ok := fileOf(fingerprint)
 	if !ok {
 		return fmt.Errorf("durable: a fingerprint of %d bytes", len(fingerprint))
+	}
+	if why := module.wrong(fingerprint); why != "" {
+		return fmt.Errorf("durable: the module %s: %s", module.Name, why)
 	}
 	m := &s.modules
 	m.mu.Lock()
@@ -318,7 +336,7 @@ func (s *Store) packModule(fingerprint []byte, module *Module) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := appendString(appendString(nil, module.Name), module.Config)
+	body := appendString(appendString(appendString(nil, module.Name), module.Config), module.Identity)
 	if len(body)+len(module.Code) > mostModule {
 		return nil, fmt.Errorf("the module %s has more than %d bytes", module.Name, mostModule)
 	}
@@ -367,9 +385,12 @@ func (s *Store) unpackModule(fingerprint, b []byte) (*Module, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
 	p := parser{rest: body}
-	module := &Module{Name: p.string(), Config: p.data()}
+	module := &Module{Name: p.string(), Config: p.data(), Identity: p.data()}
 	if module.Code = p.rest; p.bad != "" {
 		return nil, fmt.Errorf("%w: %s", ErrRecord, p.bad)
+	}
+	if why := module.wrong(fingerprint); why != "" {
+		return nil, fmt.Errorf("%w: %s", ErrRecord, why)
 	}
 	return module, nil
 }

@@ -3,22 +3,74 @@ package durable
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/runtime"
 )
+
+// someModule is a module with an identity that differs by n, and the fingerprint.
+func someModule(n byte, code []byte) (fingerprint []byte, m *Module) {
+	sum := sha256.Sum256(code)
+	identity := append(sum[:], bytes.Repeat([]byte{n}, 2*sha256.Size)...)
+	sum = sha256.Sum256(identity)
+	return sum[:], &Module{Name: "m", Config: []byte("{}"), Code: code, Identity: identity}
+}
+
+// What is kept under a fingerprint is the code of that fingerprint: nothing else is kept, nor read, whoever has written the file.
+func TestOtherModules(t *testing.T) {
+	s, err := Open(Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	loads := 0
+	s.opt.Code = func([]byte, *Module) (*runtime.Image, error) { loads++; return nil, nil }
+	fingerprint, module := someModule(1, []byte("code"))
+	other, another := someModule(2, []byte("other code"))
+	mixed := *module
+	mixed.Code = another.Code
+	for what, m := range map[string]*Module{"another module": another, "other code": &mixed, "no identity": {Name: "m", Code: module.Code}} {
+		if err := s.Keep(fingerprint, m); err == nil || s.Holds(fingerprint) {
+			t.Errorf("%s is kept: %v", what, err)
+		}
+		b, err := s.packModule(fingerprint, m)
+		if err == nil {
+			err = s.Keep(other, another) // it makes the folder
+		}
+		if err == nil {
+			name, _ := fileOf(fingerprint)
+			err = os.WriteFile(filepath.Join(s.opt.Dir, moduleFiles, name), b, 0o600)
+			s.modules.files[name] = int64(len(b))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Code(fingerprint); !errors.Is(err, ErrRecord) || s.Holds(fingerprint) {
+			t.Errorf("%s is read: %v", what, err)
+		}
+	}
+	if loads > 0 {
+		t.Error("code was loaded", loads, "times")
+	}
+	if err := s.Keep(fingerprint, module); err != nil || !s.Holds(fingerprint) {
+		t.Error("it is not written over what was there:", err)
+	}
+	if _, err := s.Code(fingerprint); err != nil || loads != 1 {
+		t.Error(err, loads)
+	}
+}
 
 // A file that is damaged is found, does not count as kept, and is written again.
 func TestDamagedModules(t *testing.T) {
 	for _, key := range [][]byte{nil, bytes.Repeat([]byte{7}, 32)} {
 		o := Options{Dir: t.TempDir(), Key: key}
-		fingerprint := bytes.Repeat([]byte{1}, record.FingerprintBytes)
+		fingerprint, module := someModule(1, bytes.Repeat([]byte("code"), 1000))
 		file := filepath.Join(o.Dir, moduleFiles, hex.EncodeToString(fingerprint))
-		module := &Module{Name: "m", Config: []byte("{}"), Code: bytes.Repeat([]byte("code"), 1000)}
 		in := func(f func(s *Store)) {
 			t.Helper()
 			s, err := Open(o)
@@ -80,15 +132,17 @@ func TestModulesDoNotFillAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	keep := func(n byte, size int) error {
+	keep := func(n byte, size int) ([]byte, error) {
 		code := make([]byte, size)
 		_, _ = rand.Read(code)
-		return s.Keep(bytes.Repeat([]byte{n}, record.FingerprintBytes), &Module{Name: "m", Code: code})
+		fingerprint, module := someModule(n, code)
+		return fingerprint, s.Keep(fingerprint, module)
 	}
-	if err := keep(1, MinSize/8*5); err != nil {
+	first, err := keep(1, MinSize/8*5)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := keep(2, MinSize/8); !errors.Is(err, ErrFull) {
+	if _, err := keep(2, MinSize/8); !errors.Is(err, ErrFull) {
 		t.Error("kept:", err)
 	}
 	if s.full() {
@@ -99,7 +153,7 @@ func TestModulesDoNotFillAStore(t *testing.T) {
 		t.Error("a checkpoint without a reason")
 	default:
 	}
-	s.Release(bytes.Repeat([]byte{1}, record.FingerprintBytes))
+	s.Release(first)
 	select {
 	case <-s.wanted:
 	default:

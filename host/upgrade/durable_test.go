@@ -83,8 +83,8 @@ func openLasting(t testing.TB, fs wal.FS, kept *sync.Map, image *runtime.Image) 
 func keep(t testing.TB, s *durable.Store, image *runtime.Image) {
 	t.Helper()
 	code := must(os.ReadFile(filepath.Join("testdata", "wat", image.Name()+".wasm")))(t)
-	sum := must(sandbox.Fingerprint(image))(t)
-	if err := s.Keep(sum[:], &durable.Module{Name: image.Name(), Code: code}); err != nil {
+	sum, identity := must(sandbox.Fingerprint(image))(t), must(sandbox.Identity(image))(t)
+	if err := s.Keep(sum[:], &durable.Module{Name: image.Name(), Code: code, Identity: identity[:]}); err != nil {
 		t.Fatal(err)
 	}
 }

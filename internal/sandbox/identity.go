@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -109,6 +110,24 @@ func Identity(i *Image) (b [identityBytes]byte, err error) {
 	}
 	d.append(b[:0])
 	return b, nil
+}
+
+// Identifies reports whether bytes are an identity, and the fingerprint is its hash.
+func Identifies(identity, fingerprint []byte) bool {
+	if len(identity) != identityBytes {
+		return false
+	}
+	sum := sha256.Sum256(identity)
+	return bytes.Equal(sum[:], fingerprint)
+}
+
+// IdentityOf reports whether an identity is that of an image of the module.
+func IdentityOf(identity, module []byte) bool {
+	if len(identity) != identityBytes {
+		return false
+	}
+	d := readIdentity(identity)
+	return d.module == sha256.Sum256(module)
 }
 
 // ConfigOf is what the image was loaded with, with its defaults filled in. Its slices must not be changed.
