@@ -27,7 +27,7 @@ func storeCommand(env *environment) *cli.Command {
 			"The other verbs are for a bundle that does not run. events lists what actors that are durable: events have stored: by --id in the order\n" +
 			"of their numbers, by --tag in the order in which they were stored, and with --follow what a bundle that runs stores from now on. check reads the whole store and says what is damaged.\n" +
 			"export writes all of it into one file, import makes the store of another bundle or machine of that, which must not exist yet,\n" +
-			"and fork copies it into the folder DIR, for a run that may go wrong. All have the secret from which refs follow: keep them as safe\n" +
+			"and fork copies it into the folder DIR, for a run that may go wrong, or with --at as it was then. All have the secret from which refs follow: keep them as safe\n" +
 			"as the store. forget has an actor at the top, and all below it, begin anew at the next start: for code that has changed.\n\nExamples:\n\n" +
 			"   wasmactors store ls shop --json\n" +
 			"   wasmactors store show shop cart\n" +
@@ -38,12 +38,14 @@ func storeCommand(env *environment) *cli.Command {
 			"   wasmactors store export shop shop.store\n" +
 			"   wasmactors store import shop shop.store\n" +
 			"   wasmactors store fork shop /tmp/copy\n" +
+			"   wasmactors store fork shop /tmp/before --at 2h\n" +
 			"   wasmactors store forget shop cart",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "write JSON"},
 			&cli.StringFlag{Name: "id", Usage: "events: those of the actor with this `PATH`"},
 			&cli.StringFlag{Name: "tag", Usage: "events: those with this `TAG`"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "events: go on with what is stored from now on"},
+			&cli.StringFlag{Name: "at", Usage: "fork: as the store was at this `TIME` (RFC 3339), or so long ago, such as 2h; store.keep says how far that goes back"},
 			&cli.Uint64Flag{Name: "from", Usage: "events: from this `NUMBER` on; with --tag, from this offset on"},
 		}, bundleFlags()...),
 		Action: func(c *cli.Context) error {

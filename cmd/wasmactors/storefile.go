@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/bundle"
@@ -54,9 +55,13 @@ func storeMade(env *environment, dir string) error {
 	return err
 }
 
-// forkStore copies a store into a folder.
+// forkStore copies a store into a folder, with --at as it was then.
 func forkStore(c *cli.Context, env *environment, m *bundle.Manifest, s *durable.Store, dir string) error {
 	o, err := m.Store.Options()
+	if err != nil {
+		return err
+	}
+	at, err := pastTime(c.String("at"), time.Now())
 	if err != nil {
 		return err
 	}
@@ -64,20 +69,49 @@ func forkStore(c *cli.Context, env *environment, m *bundle.Manifest, s *durable.
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
 	r, w := io.Pipe()
+	exported := s.Export
+	if !at.IsZero() {
+		exported = s.ExportAll
+	}
 	written := make(chan error, 1)
 	go func() {
-		err := s.Export(ctx, w)
+		err := exported(ctx, w)
 		written <- err
 		_ = w.CloseWithError(err)
 	}()
-	err = durable.Import(ctx, o, r)
+	if at.IsZero() {
+		err = durable.Import(ctx, o, r)
+	} else {
+		err = durable.ImportAt(ctx, o, r, at)
+	}
 	cancel(err)
 	_ = r.CloseWithError(err)
 	if wrong := <-written; err == nil {
 		err = wrong
 	}
+	if errors.Is(err, durable.ErrNotBack) {
+		if back := s.Figures().Back; !back.IsZero() {
+			return fmt.Errorf("%w: it goes back to about %s", err, back.Format(time.RFC3339))
+		}
+		return fmt.Errorf("%w: store.keep says how far it does", err)
+	}
 	if err != nil {
 		return err
 	}
 	return storeMade(env, dir)
+}
+
+// pastTime is a time as RFC 3339 has it, or how long before now; zero if nothing is said.
+func pastTime(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || t.After(now) {
+		return t, usage("--at must be a time such as 2026-03-01T12:00:00Z that has passed, or how long ago it was, such as 2h; not %q", text)
+	}
+	return t, nil
 }

@@ -33,6 +33,8 @@ func TestStoreKeys(t *testing.T) {
 		{"store: {path: s, size: 1MiB}\nactors: {a: {type: m/echo}}\n", "store.size"},
 		{"store: {path: s, sync: 5h}\nactors: {a: {type: m/echo}}\n", "between 1ms and 1m"},
 		{"store: {path: s, recovery: 50ms}\nactors: {a: {type: m/echo, durable: true, limits: {durable: 64MiB}}}\n", ""},
+		{"store: {path: s, keep: 168h}\nactors: {a: {type: m/echo}}\n", ""},
+		{"store: {path: s, keep: 5s}\nactors: {a: {type: m/echo}}\n", "store.keep must be 0, or between 1m0s and ten years"},
 		{"store: {path: s, recovery: 5ms}\nactors: {a: {type: m/echo}}\n", "store.recovery must be between 10ms and 1h"},
 		{"store: {path: s}\nactors: {a: {type: m/echo, limits: {durable: 1}}}\n", "durable"},
 		{"store: {path: s, key: {}}\nactors: {a: {type: m/echo}}\n", "either env, file or command"},

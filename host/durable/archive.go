@@ -11,10 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/regular"
+	"github.com/wasmactors/wasmactors/internal/wal"
 )
 
 // An archive is a tar file, compressed by zstd: archiveHead first, which has the version, then the files of the store's folder.
@@ -32,7 +35,12 @@ var folders = []string{"log", "events", "modules"}
 
 // Export writes all that the store has: the log, the events, modules and the secret, from which refs follow. Whoever reads it can pretend to
 // be the system's actors. It is for a store without a system.
-func (s *Store) Export(ctx context.Context, to io.Writer) error {
+func (s *Store) Export(ctx context.Context, to io.Writer) error { return s.export(ctx, to, false) }
+
+// ExportAll is Export with what is kept of the past: ImportAt makes of it the store as it was at a time.
+func (s *Store) ExportAll(ctx context.Context, to io.Writer) error { return s.export(ctx, to, true) }
+
+func (s *Store) export(ctx context.Context, to io.Writer, all bool) error {
 	if s.opt.FS != nil {
 		return errors.New("durable: a store that is not in a folder cannot be exported")
 	}
@@ -48,8 +56,8 @@ func (s *Store) Export(ctx context.Context, to io.Writer) error {
 		_, err := io.CopyN(w, &cancelled{ctx, from}, size)
 		return err
 	}
-	file := func(name string) error {
-		f, err := regular.Open(filepath.Join(s.opt.Dir, filepath.FromSlash(name)))
+	file := func(name string, in ...string) error {
+		f, err := regular.Open(filepath.Join(s.opt.Dir, filepath.Join(in...), filepath.FromSlash(name)))
 		if err != nil {
 			return err
 		}
@@ -72,13 +80,36 @@ func (s *Store) Export(ctx context.Context, to io.Writer) error {
 		if names, err = filesOf(filepath.Join(s.opt.Dir, folder)); err != nil {
 			break
 		}
+		if all && err == nil {
+			err = s.pastOf(folder, names, func(name string, in ...string) error { return file(name, in...) })
+		}
 		for _, name := range names {
-			if err = file(folder + "/" + name); err != nil {
+			if err != nil {
 				break
 			}
+			err = file(folder + "/" + name)
 		}
 	}
 	return errors.Join(err, w.Close(), z.Close())
+}
+
+// pastOf calls put with the kept files of a folder that it does not have.
+func (s *Store) pastOf(folder string, has []string, put func(name string, in ...string) error) error {
+	if s.past == nil || folder == "events" {
+		return nil
+	}
+	list := s.past.segments
+	if folder == moduleFiles {
+		list = s.past.modules
+	}
+	files, err := list()
+	for _, f := range files {
+		if err != nil || slices.Contains(has, f.name) {
+			continue
+		}
+		err = put(folder+"/"+f.name, pastFolder)
+	}
+	return err
 }
 
 // filesOf are the names of a folder's files, in order; none if it does not exist. Locks are left out.
@@ -114,7 +145,20 @@ func (c *cancelled) Read(p []byte) (int, error) {
 
 // Import makes the store of a folder, which must not exist or be empty, from what Export has written. The options are those with
 // which it will be opened: it is read once, with its key, and must fit into its size. Where that fails the folder is as before.
-func Import(ctx context.Context, o Options, from io.Reader) (err error) {
+func Import(ctx context.Context, o Options, from io.Reader) error {
+	return o.imports(ctx, from, time.Time{})
+}
+
+// ErrNotBack says that the store does not go back to a time.
+var ErrNotBack = errors.New("the store does not go back so far")
+
+// ImportAt is Import of the store as it was at a time, for what ExportAll has written: as if its process had been killed then, and the
+// power had failed. It is [ErrNotBack] if that is not kept any more. A store of actors that keep events cannot be had so.
+func ImportAt(ctx context.Context, o Options, from io.Reader, at time.Time) error {
+	return o.imports(ctx, from, at)
+}
+
+func (o Options) imports(ctx context.Context, from io.Reader, at time.Time) (err error) {
 	if o.Size == 0 {
 		o.Size = DefaultSize
 	}
@@ -137,6 +181,11 @@ func Import(ctx context.Context, o Options, from io.Reader) (err error) {
 	}
 	target := o.Dir
 	o.Dir = dir
+	if !at.IsZero() {
+		if err := cutImported(ctx, o, at); err != nil {
+			return err
+		}
+	}
 	if err := checkImported(ctx, o); err != nil {
 		return err
 	}
@@ -147,6 +196,64 @@ func Import(ctx context.Context, o Options, from io.Reader) (err error) {
 		return err
 	}
 	return syncDir(parent)
+}
+
+// cutImported takes from a store's log what came after a time.
+func cutImported(ctx context.Context, o Options, at time.Time) error {
+	if names, err := filesOf(filepath.Join(o.Dir, "events")); err != nil || len(names) > 0 {
+		return errors.Join(err, errors.New("durable: a store with events cannot be had as it was at a time"))
+	}
+	s, err := Open(o)
+	if err != nil {
+		return err
+	}
+	end, err := s.endAt(ctx, at)
+	if err = errors.Join(err, s.Close()); err != nil || end == 0 {
+		return err
+	}
+	o.until = end
+	if s, err = Open(o); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// endAt is the first record that is not of a time, nor of one before it, with all that were written with it; 0: there is none.
+func (s *Store) endAt(ctx context.Context, at time.Time) (end wal.Position, err error) {
+	var all records
+	var first, begins wal.Position
+	whole := false // there is a checkpoint, or the log has its beginning
+	for r, err := range s.log.Read(0) {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if first == 0 {
+			first, whole = r.At, r.At <= firstPosition
+		}
+		if r.First {
+			begins = r.At
+		}
+		v, err := all.next(&r)
+		if err != nil {
+			return 0, fmt.Errorf("position %d: %w", r.At, err)
+		}
+		switch v := v.(type) {
+		case *done:
+			whole = whole || v.mark >= first
+		case *record.Record:
+			if v.Time <= at.UnixNano() {
+				continue
+			}
+			if !whole || begins <= first {
+				return 0, ErrNotBack
+			}
+			return begins, nil
+		}
+	}
+	return 0, nil
 }
 
 func checkImported(ctx context.Context, o Options) error {

@@ -343,7 +343,11 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	s.due.Store(min(max(leastDue, int64(p.to.Len())), s.opt.Size/8))
 	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(p.to.Len()), Actors: p.n - 1, Pause: pause}
 	s.mu.Unlock()
-	return errors.Join(s.log.Trim(at), s.sweepModules())
+	err = errors.Join(s.log.Trim(at), s.sweepModules())
+	if s.past == nil {
+		return errors.Join(err, s.noPast())
+	}
+	return errors.Join(err, s.past.note(at, s.opt.Clock.Now()))
 }
 
 // mostRaw is how many bytes of a checkpoint are copied before actors wait for the compression.

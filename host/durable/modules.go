@@ -305,7 +305,7 @@ func (s *Store) sweepModules() (err error) {
 		}
 		if s.opt.Sim != nil {
 			s.opt.Sim.Modules.Delete(name)
-		} else if gone := os.Remove(filepath.Join(s.opt.Dir, moduleFiles, name)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		} else if gone := s.removeModule(name); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 			err = errors.Join(err, gone)
 			continue
 		}
@@ -329,6 +329,15 @@ func (s *Store) packed(name string, fingerprint []byte, module *Module) (b []byt
 		}()
 	}
 	return s.packModule(fingerprint, module)
+}
+
+// removeModule removes a file, or keeps it for a while.
+func (s *Store) removeModule(name string) error {
+	file := filepath.Join(s.opt.Dir, moduleFiles, name)
+	if s.past != nil {
+		return s.past.takeModule(file, name, s.opt.Clock.Now())
+	}
+	return os.Remove(file)
 }
 
 func (s *Store) packModule(fingerprint []byte, module *Module) ([]byte, error) {

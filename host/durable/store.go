@@ -57,6 +57,9 @@ type Options struct {
 	// Recovery is how long it may take to repeat what came after a checkpoint; about twice as often there is one.
 	// DefaultRecovery if it is 0, at least MinRecovery.
 	Recovery time.Duration
+	// Keep is how long what is not needed any more is kept, so that a copy can be made of the store as it was: see Store.ExportAll. It has
+	// a quarter of Size. 0: not at all; else between MinKeep and MaxKeep. A store that is not in a folder keeps nothing.
+	Keep time.Duration
 	// Key encrypts the log, with AES-256-GCM; nil or 32 bytes.
 	Key []byte
 	// Clock is that of Interval; nil: the machine's.
@@ -70,6 +73,8 @@ type Options struct {
 	Code func(fingerprint []byte, m *Module) (*runtime.Image, error)
 	// Sim makes the store one of a simulation; nil: it is none.
 	Sim *Sim
+
+	until wal.Position // the log ends there; 0: where it does
 }
 
 // Errors of a store; those of its log are from package wal.
@@ -94,6 +99,8 @@ func (fullError) ManifestKey() string { return "store.size" }
 // Store is the log of a system's durable actors. It is safe for concurrent use.
 type Store struct {
 	opt    Options
+	size   int64 // Options.Size
+	past   *past // nil: nothing is kept
 	log    *wal.Log
 	secret host.Secret
 	failed func(error)
@@ -155,19 +162,27 @@ func Open(o Options) (*Store, error) {
 	if o.Recovery < MinRecovery {
 		return nil, fmt.Errorf("durable: a recovery of %v: at least %v", o.Recovery, MinRecovery)
 	}
-	s := &Store{opt: o, wanted: make(chan struct{}, 1)}
+	size := o.Size
+	kept, err := o.openPast()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{opt: o, size: size, past: kept, wanted: make(chan struct{}, 1)}
 	s.due.Store(min(leastDue, o.Size/8))
 	s.stop, s.end = context.WithCancel(context.Background())
 	fs := o.FS
 	if fs == nil {
-		var err error
-		if fs, err = wal.Folder(filepath.Join(o.Dir, "log")); err != nil {
+		folder := filepath.Join(o.Dir, logFolder)
+		if fs, err = wal.Folder(folder); err != nil {
 			return nil, err
+		}
+		if kept != nil && o.until == 0 {
+			fs = &keepingFS{fs, folder, kept}
 		}
 	}
 	w := wal.Options{
 		FS: fs, Sync: o.Sync, Interval: o.Interval, Rand: rand.Reader, Segment: 16 << 20, Limit: o.Size, Record: largestRecord, Pending: mostPending,
-		After: func(d time.Duration, f func()) func() bool { return o.Clock.AfterFunc(d, f).Stop }, Progress: s.progress,
+		After: func(d time.Duration, f func()) func() bool { return o.Clock.AfterFunc(d, f).Stop }, Progress: s.progress, End: o.until,
 	}
 	o.Sim.configure(&w)
 	if o.Key != nil {
@@ -519,13 +534,15 @@ func (s *Store) Freeze() {
 
 // Figures are about a store.
 type Figures struct {
-	Bytes   int64  // of its files
-	Limit   int64  // of them
-	Records uint64 // written by this process
-	Written uint64 // their bytes
-	Refused uint64 // messages that were refused
-	Waiting int64  // bytes of what leaves only once it is durable
-	Full    bool   // messages are refused
+	Bytes   int64     // of its files
+	Limit   int64     // of them
+	Past    int64     // part of Bytes: what is kept for Options.Keep
+	Back    time.Time // from when on a copy can be made of the store as it was; zero: from no time
+	Records uint64    // written by this process
+	Written uint64    // their bytes
+	Refused uint64    // messages that were refused
+	Waiting int64     // bytes of what leaves only once it is durable
+	Full    bool      // messages are refused
 
 	Err   error     // why the store has failed; nil: it has not
 	Broke time.Time // when
@@ -537,10 +554,11 @@ type Figures struct {
 
 // Figures counts.
 func (s *Store) Figures() Figures {
+	back, past := s.past.back()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Figures{
-		Bytes: s.used(), Limit: s.opt.Size, Records: s.noted.Load(), Written: s.bytes.Load(), Refused: s.refused.Load(),
+		Bytes: s.used() + past, Limit: s.size, Past: past, Back: back, Records: s.noted.Load(), Written: s.bytes.Load(), Refused: s.refused.Load(),
 		Waiting: s.held.Load(), Full: s.full(), Err: s.err, Broke: s.broke,
 		Since: s.since.bytes.Load(), Repeating: time.Duration(s.since.work.Load()), Checkpoint: s.last,
 	}

@@ -180,12 +180,34 @@ func (l *Log) recover() (end Position, err error) {
 	}
 	last := l.list[len(l.list)-1]
 	l.id, l.epoch = last.id, max(last.epoch+1, fenced)
+	if last, err = l.endBefore(l.opt.End); err != nil {
+		return 0, err
+	}
 	r, err := l.opt.reader(last, last.room())
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = r.file.Close() }()
-	return r.tail()
+	end, err = r.tail()
+	if l.opt.End != 0 {
+		end = min(end, l.opt.End-batchHeader)
+	}
+	return end, err
+}
+
+// endBefore removes the files that have only records from a position on, and returns the last one that is left; 0: none is removed. A file
+// ends where the next one begins, so what is left of the last one needs no change.
+func (l *Log) endBefore(end Position) (last *segment, err error) {
+	if end != 0 && (end < l.list[0].start+batchHeader || (end-batchHeader)%sectorSize != 0) {
+		return nil, fmt.Errorf("wal: no batch that can be the end begins at %d", end)
+	}
+	for last = l.list[len(l.list)-1]; end != 0 && last.start >= end-batchHeader && len(l.list) > 1; last = l.list[len(l.list)-1] {
+		if err := l.opt.FS.Remove(last.name); err != nil {
+			return nil, err
+		}
+		l.list = l.list[:len(l.list)-1]
+	}
+	return last, nil
 }
 
 // Epoch implements Journal.

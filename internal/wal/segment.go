@@ -63,6 +63,12 @@ func parseName(name string) (start Position, epoch uint64, ok bool) {
 	return s.start, epoch, s.fileName() == name
 }
 
+// IsSegment reports whether a name is that of a file of a log.
+func IsSegment(name string) bool { _, _, ok := parseName(name); return ok }
+
+// StartOf is the position from which on a file of a log has records; 0 if it is none.
+func StartOf(name string) Position { start, _, _ := parseName(name); return start }
+
 func (s *segment) encode(to []byte) {
 	clear(to)
 	data := to[1:]

@@ -81,6 +81,10 @@ type Options struct {
 	Record  int   // bytes of a record at most; 16 MiB if it is 0
 	Pending int   // bytes that wait for the disk at most; 32 MiB if it is 0, at least one record
 
+	// End, unless it is 0, is where the log ends: what was appended from there on is removed, for good, when it is opened. It is the
+	// position of a record that is the first of those that were written at once.
+	End Position
+
 	// Key encrypts what is appended, with AES-256-GCM; it has 32 bytes. KeyID tells it from others and must not be 0.
 	Key   []byte
 	KeyID uint32
