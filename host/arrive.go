@@ -40,13 +40,17 @@ type port struct{ s *System }
 func (p port) Node() uint16 { return p.s.cfg.node }
 
 func (p port) Arrive(to abi.Ref, frame []byte) error {
-	s := p.s
-	if to.Node() != s.cfg.node {
-		return fmt.Errorf("%w: it is on node %d, not on %d", ErrUnknown, to.Node(), s.cfg.node)
-	}
 	m, g, err := network.Decode(frame)
 	if err != nil {
 		return err
+	}
+	return p.Take(to, m, g)
+}
+
+func (p port) Take(to abi.Ref, m *network.Message, g *signal.Signal) error {
+	s := p.s
+	if to.Node() != s.cfg.node {
+		return fmt.Errorf("%w: it is on node %d, not on %d", ErrUnknown, to.Node(), s.cfg.node)
 	}
 	if g != nil && g.Kind == signal.Strayed {
 		if a := s.here(to); a != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/network"
@@ -51,6 +52,9 @@ func (s *System) carrierOf(to abi.Ref) network.Carrier {
 	return nil
 }
 
+// leaving are messages that nobody sends at the moment.
+var leaving = sync.Pool{New: func() any { return new(network.Message) }}
+
 // sendAway gives a message for a ref of another node to the carrier; it is ErrUnknown if nobody carries it. The envelope
 // stays the caller's.
 func (s *System) sendAway(to abi.Ref, e *mailbox.Envelope) error {
@@ -58,11 +62,17 @@ func (s *System) sendAway(to abi.Ref, e *mailbox.Envelope) error {
 	if c == nil {
 		return ErrUnknown
 	}
-	m := network.Of(e, s.time.Now())
-	if !m.Fits() {
+	m := leaving.Get().(*network.Message)
+	defer leaving.Put(m)
+	*m = network.Of(e, s.time.Now())
+	fits, err := m.Fits(), error(nil)
+	if fits {
+		err = c.Carry(to, m, nil)
+	}
+	*m = network.Message{}
+	if !fits {
 		return ErrTooLarge
 	}
-	err := c.Carry(to, network.AppendMessage(nil, &m))
 	if err == nil || errors.Is(err, ErrNodeLost) || errors.Is(err, ErrMailboxFull) {
 		return err
 	}
@@ -80,7 +90,7 @@ func (s *System) signalAway(to abi.Ref, m *signal.Signal) bool {
 		far.Code, far.Reason = codeOf(m.Err)
 		far.Err = nil
 	}
-	return c.Carry(to, network.AppendSignal(nil, &far)) == nil
+	return c.Carry(to, nil, &far) == nil
 }
 
 // codeOf is an error as it travels.

@@ -126,9 +126,12 @@ type farRecorder struct {
 	frames []network.Message
 }
 
-func (r *farRecorder) Carry(to abi.Ref, frame []byte) error {
-	m, _, err := network.Decode(frame)
-	if err == nil && m != nil {
+func (r *farRecorder) Carry(to abi.Ref, m *network.Message, _ *signal.Signal) error {
+	if m == nil {
+		return nil
+	}
+	m, _, err := network.Decode(network.AppendMessage(nil, m))
+	if err == nil {
 		r.to, r.frames = append(r.to, to), append(r.frames, *m)
 	}
 	return err
@@ -155,7 +158,7 @@ func TestGuestsReachPathsOfOtherNodes(t *testing.T) {
 
 type deaf struct{}
 
-func (deaf) Carry(abi.Ref, []byte) error { return errors.New("no") }
+func (deaf) Carry(abi.Ref, *network.Message, *signal.Signal) error { return errors.New("no") }
 
 // A system without a number of its own cannot be joined to others, and one has one carrier.
 func TestWhoCanBeJoined(t *testing.T) {

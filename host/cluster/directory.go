@@ -27,7 +27,7 @@ var ErrConflict = errors.New("cluster: the key was changed")
 type Links interface {
 	// Send sends a packet, which belongs to the links then. It does not block.
 	Send(to uint16, packet []byte)
-	// Receive sets who gets packets. f does not keep them.
+	// Receive sets who gets packets, which belong to f then.
 	Receive(f func(from uint16, packet []byte))
 	// MaxPacket is the largest packet that Send takes, in bytes, at least MinPacket.
 	MaxPacket() int

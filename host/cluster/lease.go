@@ -218,7 +218,7 @@ func (n *Node) end(err error) {
 	n.changedMembers()
 	for i := uint16(1); i <= abi.MaxNode; i++ {
 		if p := n.pairs[i]; p != nil {
-			p.deliver(p.lost())
+			p.lost()
 		}
 	}
 	n.pairs = map[uint16]*pair{}
@@ -331,10 +331,9 @@ func (n *Node) goneAway(number uint16) {
 	n.event(Event{Kind: EventGone, Node: number})
 	n.introduce(Member{Number: number, Gone: true})
 	if p := n.pairs[number]; p != nil {
-		n.counts.Lost += frames(p.out)
-		out := p.lost()
+		n.counts.Lost += p.frames()
+		p.lost()
 		delete(n.pairs, number)
-		p.deliver(out)
 	}
 }
 

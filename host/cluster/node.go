@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/clock"
 )
 
@@ -121,9 +122,12 @@ type Node struct {
 	holds    int           // bytes of what they hold, at most Credit
 	swept    time.Duration // when asks were last looked at
 	port     network.Port
-	draining []*pair
-	later    []func() // calls to the outside, without the lock
-	running  bool
+	decoder  network.Decoder
+	arrivals []arrival // for the engine
+	spare    []arrival // memory for the next ones
+	later    []func()  // calls to the outside, without the lock
+	running  bool      // a goroutine hands them over
+	handed   sync.Cond // it has taken what there was
 
 	flood   flood
 	counts  Counts
@@ -185,6 +189,7 @@ func New(cfg Config) (*Node, error) {
 		n.since = sinceBoot()
 	}
 	n.begun = n.clock.Now()
+	n.handed.L = &n.mu
 	return n, nil
 }
 
@@ -274,48 +279,15 @@ func (n *Node) Owed() (asks, watches int) {
 // carrier implements network.Carrier.
 type carrier struct{ *Node }
 
-func (c carrier) Carry(to abi.Ref, frame []byte) error {
+func (c carrier) Carry(to abi.Ref, m *network.Message, g *signal.Signal) error {
 	n := c.Node
-	m, g, err := network.Decode(frame)
-	if err != nil {
-		return err
-	}
 	n.mu.Lock()
 	defer n.unlock()
 	p := n.pairs[to.Node()]
 	if p == nil { // beyond the deadline it waits: a late confirmation of the lease may come before the end
 		return host.ErrNodeLost
 	}
-	credit := n.cfg.Credit
-	if g != nil {
-		credit *= 2
-	}
-	if p.bytes+len(frame) > credit && p.bytes > 0 && g != nil { // a signal must not be lost alone
-		p.renew("too much waits for it")
-	}
-	if !p.leaving(to, m, g) || !p.queue(to, frame, credit) {
-		p.link.Refused++
-		return errCredit
-	}
-	return nil
-}
-
-// errCredit says that too much waits for a node.
-var errCredit error = &creditError{}
-
-type creditError struct{}
-
-func (*creditError) Error() string       { return "cluster: too much waits for the node of the actor" }
-func (*creditError) Unwrap() error       { return host.ErrMailboxFull }
-func (*creditError) ManifestKey() string { return "cluster.credit" }
-
-// renew gives up what waits for the other node, and begins anew: to both, the other was lost for a moment.
-func (p *pair) renew(why string) {
-	p.node.broken(p.peer.Number, uint64(len(p.out)), why)
-	p.node.counts.Lost += frames(p.out)
-	p.session++
-	p.out, p.bytes, p.base, p.sent, p.under = nil, 0, 1, 0, 0
-	p.deliver(p.lost())
+	return p.carry(to, m, g)
 }
 
 func (n *Node) event(e Event) {
@@ -332,6 +304,7 @@ func (n *Node) receive(from uint16, b []byte) {
 	k, err := decodePacket(b)
 	n.mu.Lock()
 	defer n.unlock()
+	n.patient()
 	p := n.pairs[from]
 	switch {
 	case !n.acting() || n.port == nil:
@@ -342,7 +315,7 @@ func (n *Node) receive(from uint16, b []byte) {
 	case k.born != p.peer.Born || k.receiver != n.self.Born:
 		n.refuse(from, "a packet is of another life of one of the two nodes")
 	default:
-		p.receive(k)
+		p.receive(k, len(b))
 	}
 }
 
@@ -355,35 +328,4 @@ func (n *Node) after(d time.Duration, p *pair, f func()) {
 			f()
 		}
 	})
-}
-
-// unlock gives the lock back, after what was noted is told to the engine and to the outside.
-func (n *Node) unlock() {
-	if n.running {
-		n.mu.Unlock()
-		return
-	}
-	n.running = true
-	for len(n.draining) > 0 || len(n.later) > 0 {
-		port := n.port
-		var out []delivery
-		for _, p := range n.draining {
-			out = append(out, p.arrivals...)
-			p.arrivals = nil
-		}
-		calls := n.later
-		n.draining, n.later = nil, nil
-		n.mu.Unlock()
-		for _, f := range calls {
-			f()
-		}
-		for _, d := range out {
-			if port != nil {
-				_ = port.Arrive(d.to, d.frame) // it was decoded, and is for this node
-			}
-		}
-		n.mu.Lock()
-	}
-	n.running = false
-	n.mu.Unlock()
 }

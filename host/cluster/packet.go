@@ -28,7 +28,7 @@ type packet struct {
 	confirms       uint64 // all units before this one of the receiver's stream...
 	of             uint64 // ...and of this session of it have arrived
 	first          uint64 // the number of the first unit
-	units          []unit
+	units          []byte // encoded, each of them whole
 }
 
 // unit is a frame, or a part of one.
@@ -49,14 +49,18 @@ func appendHead(dst []byte, p *packet) []byte {
 }
 
 func appendUnit(dst []byte, u *unit) []byte {
+	return append(appendUnitHead(dst, u.to, u.more, len(u.part)), u.part...)
+}
+
+// appendUnitHead appends what comes before a part of so many bytes.
+func appendUnitHead(dst []byte, to abi.Ref, more bool, size int) []byte {
 	flags := byte(0)
-	if u.more {
+	if more {
 		flags = unitMore
 	}
 	dst = append(dst, flags)
-	dst = binary.AppendUvarint(dst, uint64(u.to))
-	dst = binary.AppendUvarint(dst, uint64(len(u.part)))
-	return append(dst, u.part...)
+	dst = binary.AppendUvarint(dst, uint64(to))
+	return binary.AppendUvarint(dst, uint64(size))
 }
 
 func decodePacket(b []byte) (*packet, error) {
@@ -72,22 +76,31 @@ func decodePacket(b []byte) (*packet, error) {
 	if p.first, b, ok = number(b); !ok {
 		return nil, errPacket
 	}
+	p.units = b
 	for len(b) > 0 {
-		if b[0] > unitMore {
+		if _, b, ok = nextUnit(b); !ok {
 			return nil, errPacket
 		}
-		u := unit{more: b[0] == unitMore}
-		var to, size uint64
-		if to, b, ok = number(b[1:]); ok {
-			size, b, ok = number(b)
-		}
-		if !ok || size > uint64(len(b)) {
-			return nil, errPacket
-		}
-		u.to, u.part, b = abi.Ref(to), b[:size:size], b[size:]
-		p.units = append(p.units, u)
 	}
 	return p, nil
+}
+
+// nextUnit reads the first of some units, and returns what follows it.
+func nextUnit(b []byte) (u unit, rest []byte, ok bool) {
+	if b[0] > unitMore {
+		return unit{}, nil, false
+	}
+	u.more = b[0] == unitMore
+	to, b, ok := number(b[1:])
+	if !ok {
+		return unit{}, nil, false
+	}
+	size, b, ok := number(b)
+	if !ok || size > uint64(len(b)) {
+		return unit{}, nil, false
+	}
+	u.to, u.part = abi.Ref(to), b[:size:size]
+	return u, b[size:], true
 }
 
 // number reads an unsigned varint in its shortest encoding.

@@ -42,8 +42,10 @@ func TestPacketsComeBack(t *testing.T) {
 
 func encodePacket(p *packet) []byte {
 	b := appendHead(nil, p)
-	for i := range p.units {
-		b = appendUnit(b, &p.units[i])
+	for rest := p.units; len(rest) > 0; {
+		var u unit
+		u, rest, _ = nextUnit(rest)
+		b = appendUnit(b, &u)
 	}
 	return b
 }

@@ -1,10 +1,10 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 )
@@ -13,14 +13,8 @@ import (
 // which each unit counts once and in order. Links may lose, double and reorder packets.
 
 const (
-	linger    = 50 * time.Microsecond // before a packet that is not full leaves
-	resend    = 200 * time.Millisecond
-	window    = 1 << 20 // bytes under way
-	full      = 32 << 10
-	pings     = 250 * time.Millisecond
-	silence   = 750 * time.Millisecond // of a node that is to answer asks, after which they end
-	maxParts  = 64 << 10               // bytes of a part of a large frame
-	mostUnits = 1 << 17                // that wait, however small
+	pings   = 250 * time.Millisecond
+	silence = 750 * time.Millisecond // of a node that is to answer asks, after which they end
 )
 
 // DefaultCredit is how many bytes may wait for another node.
@@ -30,17 +24,14 @@ type pair struct {
 	node *Node
 	peer Member
 	tables
+	stream
 	asks int // open ones that it is to answer
 	link Link
 
-	session   uint64
-	out       []unit // not confirmed
-	bytes     int    // of them
-	base      uint64 // the number of the first of them
-	sent      int    // how many of them are under way
-	under     int    // their bytes
-	owes      bool   // something is to be confirmed
-	flushing  bool   // a flush is due
+	owes      int  // packets that are not confirmed
+	owed      int  // their bytes
+	owing     bool // a confirmation is due
+	flushing  bool // a flush is due
 	flushed   time.Duration
 	resending bool
 
@@ -51,118 +42,78 @@ type pair struct {
 
 	heard     time.Duration
 	listening bool
-
-	arrivals []delivery // for the engine
-}
-
-// delivery is a frame for the engine.
-type delivery struct {
-	to    abi.Ref
-	frame []byte
 }
 
 func newPair(n *Node, m Member) *pair {
-	return &pair{node: n, peer: m, tables: newTables(), session: 1, base: 1, heard: n.brisk(), flushed: -linger}
+	return &pair{node: n, peer: m, tables: newTables(), stream: newStream(), heard: n.brisk(), flushed: -linger}
 }
 
-// queue takes a frame for the other node; false if there is no room.
-func (p *pair) queue(to abi.Ref, frame []byte, credit int) bool {
-	if p.bytes+len(frame) > credit && p.bytes > 0 || len(p.out) > mostUnits {
-		return false
+// carry takes a message, or else a signal, for the other node.
+func (p *pair) carry(to abi.Ref, m *network.Message, g *signal.Signal) error {
+	if m == nil {
+		return p.carrySignal(to, g)
 	}
-	p.link.Sent++
-	p.link.SentBytes += uint64(len(frame))
-	size := min(maxParts, p.node.links.MaxPacket()-headBytes-2*unitBytes)
-	for more := true; more; {
-		part := frame[:min(size, len(frame))]
-		frame = frame[len(part):]
-		more = len(frame) > 0
-		p.out = append(p.out, unit{to, more, part})
-		p.bytes += len(part) + unitBytes
+	size, most := m.Size(), p.most()
+	if !p.fits(size, p.node.cfg.Credit) || !p.leaving(to, m, nil) {
+		p.link.Refused++
+		return errCredit
 	}
-	now := p.node.brisk()
-	if p.bytes-p.under >= full || now-p.flushed >= linger {
-		p.flush()
+	if size+unitBytes <= min(most, maxParts) {
+		p.message(to, m, size, most)
 	} else {
-		p.flushSoon()
+		p.parts(to, network.AppendMessage(make([]byte, 0, size), m), most)
 	}
-	return true
+	p.carried(size)
+	return nil
 }
 
-// queueSignal queues a signal of this node's own making.
+// carrySignal takes a signal: one must not be lost alone, so that beyond twice the credit the pair begins anew.
+func (p *pair) carrySignal(to abi.Ref, g *signal.Signal) error {
+	frame := network.AppendSignal(nil, g)
+	if !p.fits(len(frame), 2*p.node.cfg.Credit) {
+		p.begin("too much waits for it")
+	}
+	if !p.leaving(to, nil, g) {
+		p.link.Refused++
+		return errCredit
+	}
+	p.parts(to, frame, p.most())
+	p.carried(len(frame))
+	return nil
+}
+
+// carried counts a frame, and has it sent.
+func (p *pair) carried(size int) {
+	p.link.Sent++
+	p.link.SentBytes += uint64(size)
+	p.flushNow()
+}
+
+// queueSignal queues a signal of this node's own making, if there is room.
 func (p *pair) queueSignal(to abi.Ref, g signal.Signal) {
-	p.queue(to, network.AppendSignal(nil, &g), 2*p.node.cfg.Credit)
-}
-
-func (p *pair) flushSoon() {
-	if !p.flushing {
-		p.flushing = true
-		p.node.after(linger, p, func() { p.flushing = false; p.flush() })
+	frame := network.AppendSignal(nil, &g)
+	if p.fits(len(frame), 2*p.node.cfg.Credit) {
+		p.parts(to, frame, p.most())
+		p.carried(len(frame))
 	}
 }
 
-// flush sends what may be sent, and what is to be confirmed.
-func (p *pair) flush() {
-	n := p.node
-	if !n.acting() || n.port == nil {
-		p.resendLater()
-		return
-	}
-	p.flushed = n.brisk()
-	most := n.links.MaxPacket()
-	for {
-		b := p.head(0, min(p.bytes-p.under, full))
-		units := 0
-		for p.sent < len(p.out) && (p.under < window || p.sent == 0) {
-			u := &p.out[p.sent]
-			if units > 0 && len(b)+len(u.part)+unitBytes > min(most, full+maxParts) {
-				break
-			}
-			b = appendUnit(b, u)
-			p.sent++
-			p.under += len(u.part) + unitBytes
-			units++
-		}
-		if units == 0 && !p.owes {
-			break
-		}
-		p.owes = false
-		n.links.Send(p.peer.Number, b)
-		if units == 0 {
-			break
-		}
-	}
-	if p.sent > 0 {
-		p.resendLater()
-	}
+// begin gives up what waits for the other node, and begins anew: to both, the other was lost for a moment.
+func (p *pair) begin(why string) {
+	p.node.broken(p.peer.Number, p.units(), why)
+	p.node.counts.Lost += p.frames()
+	p.renew()
+	p.lost()
 }
 
-func (p *pair) resendLater() {
-	if !p.resending {
-		p.resending = true
-		base := p.base
-		p.node.after(resend, p, func() { p.resend(base) })
-	}
-}
+// errCredit says that too much waits for a node.
+var errCredit error = &creditError{}
 
-// head is the beginning of a packet whose first unit is the next one, with room for so many bytes of units.
-func (p *pair) head(flags byte, room int) []byte {
-	return appendHead(make([]byte, 0, headBytes+binary.MaxVarintLen64+room), &packet{
-		flags: flags, born: p.node.self.Born, receiver: p.peer.Born, session: p.session, confirms: p.expect, of: p.inSession, first: p.base + uint64(p.sent),
-	})
-}
+type creditError struct{}
 
-// resend sends again what was under way when base was the first unit, unless some of it was confirmed.
-func (p *pair) resend(base uint64) {
-	p.resending = false
-	if p.base == base {
-		p.link.Again += uint64(p.sent)
-		p.sent, p.under = 0, 0
-	}
-	if len(p.out) > 0 {
-		p.flush()
-	}
-}
+func (*creditError) Error() string       { return "cluster: too much waits for the node of the actor" }
+func (*creditError) Unwrap() error       { return host.ErrMailboxFull }
+func (*creditError) ManifestKey() string { return "cluster.credit" }
 
 // listen asks the other node for signs of life while asks wait for it.
 func (p *pair) listen() {
@@ -182,34 +133,23 @@ func (p *pair) ping() {
 		return
 	}
 	if n.brisk()-p.heard > silence {
-		p.deliver(p.unanswered("host: the node of the actor is lost: it does not answer"))
+		p.unanswered("host: the node of the actor is lost: it does not answer")
 		return
 	}
 	if n.port != nil {
-		n.links.Send(p.peer.Number, p.head(flagAnswer, 0))
+		n.links.Send(p.peer.Number, p.packet(flagAnswer, nil))
+		p.confirmed()
 	}
 	p.listening = true
 	n.after(pings, p, p.ping)
 }
 
-// receive takes a packet of the other node's present life.
-func (p *pair) receive(k *packet) {
+// receive takes a packet of the other node's present life, of so many bytes.
+func (p *pair) receive(k *packet, bytes int) {
 	n := p.node
 	p.heard = n.brisk()
-	if k.of == p.session && k.confirms > p.base && k.confirms <= p.base+uint64(len(p.out)) {
-		done := int(k.confirms - p.base)
-		for _, u := range p.out[:done] {
-			p.bytes -= len(u.part) + unitBytes
-		}
-		for _, u := range p.out[:min(done, p.sent)] {
-			p.under -= len(u.part) + unitBytes
-		}
-		clear(p.out[:done])
-		if p.out = p.out[done:]; len(p.out) == 0 {
-			p.out = nil
-		}
-		p.base, p.sent = k.confirms, max(0, p.sent-done)
-		if p.sent < len(p.out) {
+	if k.of == p.session {
+		if p.confirm(k.confirms); p.waits() {
 			p.flushSoon()
 		}
 	}
@@ -219,24 +159,29 @@ func (p *pair) receive(k *packet) {
 	if k.session > p.inSession {
 		if p.inSession != 0 {
 			n.broken(p.peer.Number, 0, "it has begun anew: what was under way is lost")
-			p.deliver(p.lost())
+			p.lost()
 		}
 		p.inSession, p.expect, p.partial = k.session, 1, nil
 	}
-	for i := range k.units {
-		number := k.first + uint64(i)
+	fresh, number := false, k.first
+	for rest := k.units; len(rest) > 0; number++ {
+		var u unit
+		u, rest, _ = nextUnit(rest)
 		if number > p.expect {
 			n.gap(p.peer.Number, number-p.expect)
 			break
 		}
-		if number < p.expect {
-			continue
+		if number == p.expect {
+			fresh = true
+			p.expect++
+			p.take(&u)
 		}
-		p.expect++
-		p.take(&k.units[i])
 	}
-	if len(k.units) > 0 || k.flags&flagAnswer != 0 {
-		p.owes = true
+	switch {
+	case fresh && k.flags&flagAnswer == 0:
+		p.owe(bytes)
+	case len(k.units) > 0 || k.flags&flagAnswer != 0: // what it knows of this node is old
+		p.owes++
 		p.flushSoon()
 	}
 }
@@ -258,28 +203,7 @@ func (p *pair) take(u *unit) {
 	}
 	p.link.Received++
 	p.link.ReceivedBytes += uint64(len(frame))
-	out, why := p.arrived(u.to, frame)
-	if why != "" {
+	if why := p.arrived(u.to, frame); why != "" {
 		p.node.refuse(p.peer.Number, string(why))
 	}
-	for i := range out { // the packet's memory is the link's
-		out[i].frame = append([]byte(nil), out[i].frame...)
-	}
-	p.deliver(out)
-}
-
-// frames is how many frames end in units.
-func frames(all []unit) (n uint64) {
-	for i := range all {
-		if !all[i].more {
-			n++
-		}
-	}
-	return n
-}
-
-// deliver has the engine get frames after those before.
-func (p *pair) deliver(out []delivery) {
-	p.arrivals = append(p.arrivals, out...)
-	p.node.draining = append(p.node.draining, p)
 }

@@ -149,46 +149,46 @@ func (n *Node) sweep(now time.Duration) {
 // refusal is why a frame is not taken.
 type refusal string
 
-// arrived checks a frame of the other node and notes what it says. It returns the frames that the engine gets, in order: none
-// if the frame waits or means nothing any more.
-func (p *pair) arrived(to abi.Ref, frame []byte) ([]delivery, refusal) {
+// arrived checks a frame of the other node, notes what it says, and has the engine get it, unless it waits or means nothing any
+// more.
+func (p *pair) arrived(to abi.Ref, frame []byte) refusal {
 	n, from := p.node, p.peer.Number
 	if to.Node() != n.self.Number {
-		return nil, "it is for another node"
+		return "it is for another node"
 	}
-	m, g, err := network.Decode(frame)
+	m, g, err := n.decoder.Decode(frame)
 	if err != nil {
-		return nil, "it is malformed"
+		return "it is malformed"
 	}
-	one := []delivery{{to, frame}}
 	if m != nil {
 		switch {
 		case m.Sender != 0 && m.Sender.Node() != from && m.Via.Node() != from, m.Via != 0 && m.Via.Node() != from:
-			return nil, "its sender is of another node"
+			return "its sender is of another node"
 		case m.Marks&(network.Poison|network.Kill) != 0 && !n.cfg.control(p.peer):
-			return nil, "the node may not stop actors here"
+			return "the node may not stop actors here"
 		}
 		if m.Kind != abi.KindMessage && m.Correlation != 0 {
 			if m.Sender.Node() != from { // nor may it be handed on: only the asker has use for it
-				return nil, "an answer in the name of another node, or of nobody"
+				return "an answer in the name of another node, or of nobody"
 			}
-			return n.answer(question{to, m.Correlation}, m.Sender, from, one[0], true)
+			return n.answer(m.Sender, from, to, m, nil)
 		}
-		return one, ""
+		n.arrivedMessage(to, m)
+		return ""
 	}
-	return p.signalled(to, g, one)
+	return p.signalled(to, g)
 }
 
-func (p *pair) signalled(to abi.Ref, g *signal.Signal, one []delivery) ([]delivery, refusal) {
+func (p *pair) signalled(to abi.Ref, g *signal.Signal) refusal {
 	n, t, from := p.node, &p.tables, p.peer.Number
 	if g.From != 0 && g.From.Node() != from && g.Kind != signal.Unanswered {
-		return nil, "its sender is of another node"
+		return "its sender is of another node"
 	}
 	switch g.Kind {
 	case signal.Watch:
 		if len(t.watchers) >= MaxWatches {
 			p.queueSignal(g.From, signal.Signal{Kind: signal.Terminated, From: to, Reason: "limit"})
-			return nil, "too many watches"
+			return "too many watches"
 		}
 		t.watchers[bond{g.From, to}] = struct{}{}
 	case signal.Unwatch:
@@ -196,25 +196,24 @@ func (p *pair) signalled(to abi.Ref, g *signal.Signal, one []delivery) ([]delive
 	case signal.Terminated:
 		b := bond{to, g.From}
 		if _, ok := t.watches[b]; !ok {
-			return nil, ""
+			return ""
 		}
 		delete(t.watches, b)
-	case signal.Unanswered:
-		return n.answer(question{to, g.Correlation}, g.From, from, one[0], true)
-	case signal.Delegate:
-		return n.answer(question{to, g.Correlation}, g.From, from, one[0], false)
+	case signal.Unanswered, signal.Delegate:
+		return n.answer(g.From, from, to, nil, g)
 	case signal.Abandoned:
 		asker, ok := t.handles[to]
 		if !ok || asker.Node() != from {
-			return nil, ""
+			return ""
 		}
 		delete(t.handles, to)
 	case signal.Stop, signal.Kill:
 		if !n.cfg.control(p.peer) {
-			return nil, "the node may not stop actors here"
+			return "the node may not stop actors here"
 		}
 	}
-	return one, ""
+	n.arrivedSignal(to, g)
+	return ""
 }
 
 // counts reports whether a node may say something about an ask in the name of by: by was asked, and is on the node, or somebody
@@ -223,70 +222,94 @@ func (a *asked) counts(by abi.Ref, from uint16) bool {
 	return slices.Contains(a.who, by) && slices.ContainsFunc(a.who, func(r abi.Ref) bool { return r.Node() == from })
 }
 
-// answer is a frame of another node about an ask of this node by somebody who was asked, or will turn out to have been. What is
-// held is given to the engine after the delegation that it waits for.
-func (n *Node) answer(q question, by abi.Ref, from uint16, d delivery, ends bool) ([]delivery, refusal) {
+// answer is what another node says about an ask of this node, by somebody who was asked, or will turn out to have been: a
+// message, or else a signal. What is held is given to the engine after the delegation that it waits for.
+func (n *Node) answer(by abi.Ref, from uint16, to abi.Ref, m *network.Message, g *signal.Signal) refusal {
+	q := question{asker: to}
+	if m != nil {
+		q.correlation = m.Correlation
+	} else {
+		q.correlation = g.Correlation
+	}
 	a := n.asks[q]
 	switch {
 	case a == nil: // nobody waits, or somebody who asks here: the engine knows
-		return []delivery{d}, ""
+		n.hand(to, m, g)
+		return ""
 	case !a.counts(by, from):
-		if len(a.held) < maxHeld && n.holds+len(d.frame) <= n.cfg.Credit {
-			n.holds += len(d.frame)
-			a.held = append(a.held, held{by, from, d.to, slices.Clone(d.frame)})
-			return nil, ""
+		frame := frameOf(m, g)
+		if len(a.held) < maxHeld && n.holds+len(frame) <= n.cfg.Credit {
+			n.holds += len(frame)
+			a.held = append(a.held, held{by, from, to, frame})
+			return ""
 		}
-		return nil, "too many answers of nobody who was asked"
-	case ends:
+		return "too many answers of nobody who was asked"
+	case g == nil || g.Kind != signal.Delegate: // it ends the ask
 		n.answered(q)
-		return []delivery{d}, ""
+		n.hand(to, m, g)
+		return ""
 	}
-	_, g, _ := network.Decode(d.frame)
-	out := []delivery{d}
+	n.hand(to, m, g)
 	waiting := n.release(a)
 	if n.pairs[g.Other.Node()] == nil { // of this node, or of one that is lost: who has handed it on hears so
 		n.answered(q)
 		for _, h := range waiting {
-			out = append(out, delivery{h.to, h.frame})
+			m, g, _ := network.Decode(h.frame)
+			n.hand(h.to, m, g)
 		}
-		return out, ""
+		return ""
 	}
 	n.ask(q, g.Other, a.due)
 	for _, h := range waiting {
-		_, g, _ := network.Decode(h.frame)
-		more, _ := n.answer(q, h.by, h.from, delivery{h.to, h.frame}, g == nil || g.Kind != signal.Delegate)
-		out = append(out, more...)
+		m, g, _ := network.Decode(h.frame)
+		n.answer(h.by, h.from, h.to, m, g)
 	}
-	return out, ""
+	return ""
+}
+
+// hand has the engine get a message, or else a signal.
+func (n *Node) hand(to abi.Ref, m *network.Message, g *signal.Signal) {
+	if m != nil {
+		n.arrivedMessage(to, m)
+	} else {
+		n.arrivedSignal(to, g)
+	}
+}
+
+// frameOf is a message, or else a signal, with memory of its own.
+func frameOf(m *network.Message, g *signal.Signal) []byte {
+	if m != nil {
+		return network.AppendMessage(nil, m)
+	}
+	return network.AppendSignal(nil, g)
 }
 
 // unanswered ends all asks of this node that the other is to answer.
-func (p *pair) unanswered(reason string) (out []delivery) {
+func (p *pair) unanswered(reason string) {
 	n := p.node
 	for _, q := range n.sortedAsks(p.peer.Number) {
-		out = append(out, delivery{q.asker, network.AppendSignal(nil, &signal.Signal{
+		n.arrivedSignal(q.asker, &signal.Signal{
 			Kind: signal.Unanswered, From: n.asks[q].holder, Correlation: q.correlation, Code: signal.NodeLost, Reason: reason,
-		})})
+		})
 		n.answered(q)
 	}
-	return out
 }
 
 // lost ends all that the two nodes owe each other.
-func (p *pair) lost() []delivery {
-	out := p.unanswered("host: the node of the actor is lost")
+func (p *pair) lost() {
+	n := p.node
+	p.unanswered("host: the node of the actor is lost")
 	t := &p.tables
 	for _, b := range sortedBonds(t.watches) {
-		out = append(out, delivery{b.by, network.AppendSignal(nil, &signal.Signal{Kind: signal.Terminated, From: b.of, Reason: NodeGone})})
+		n.arrivedSignal(b.by, &signal.Signal{Kind: signal.Terminated, From: b.of, Reason: NodeGone})
 	}
 	for _, b := range sortedBonds(t.watchers) {
-		out = append(out, delivery{b.of, network.AppendSignal(nil, &signal.Signal{Kind: signal.Unwatch, From: b.by})})
+		n.arrivedSignal(b.of, &signal.Signal{Kind: signal.Unwatch, From: b.by})
 	}
 	for _, h := range sortedRefs(t.handles) {
-		out = append(out, delivery{h, network.AppendSignal(nil, &signal.Signal{Kind: signal.Abandoned})})
+		n.arrivedSignal(h, &signal.Signal{Kind: signal.Abandoned})
 	}
 	p.tables = newTables()
-	return out
 }
 
 // NodeGone is the reason of a Terminated message about an actor whose node is lost.

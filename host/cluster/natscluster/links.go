@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -39,7 +40,8 @@ type links struct {
 	over   chan struct{}
 	done   chan struct{}
 	sub    *nats.Subscription
-	count  uint64       // of packets; of the writer alone
+	count  uint64       // of packets; of the writer alone, as is
+	sealed []byte       // the last one
 	lost   atomic.Int64 // packets that were not sent since the last event
 	closed sync.Once
 
@@ -197,13 +199,14 @@ func (l *links) write() {
 	}
 }
 
-// seal encrypts the packet with the number count.
+// seal encrypts the packet with the number count. What it returns is valid until the next one.
 func (l *links) seal(to *peer, packet []byte) []byte {
-	b := make([]byte, 0, sealedHead+len(l.id.Node)+len(packet)+16)
+	b := slices.Grow(l.sealed[:0], sealedHead+len(l.id.Node)+len(packet)+16)
 	b = append(append(b, packetVersion), l.salt[:]...)
 	b = binary.BigEndian.AppendUint64(b, l.count)
 	b = append(append(b, byte(len(l.id.Node))), l.id.Node...)
-	return to.out.Seal(b, nonce(l.count), packet, b)
+	l.sealed = to.out.Seal(b, nonce(l.count), packet, b)
+	return l.sealed
 }
 
 func nonce(n uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, 4, 12), n) }

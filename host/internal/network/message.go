@@ -2,6 +2,7 @@ package network
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
@@ -59,6 +60,15 @@ func (m *Message) Fits() bool {
 	return len(m.SenderPath) <= MaxPath && len(m.Below) <= MaxPath && len(m.Headers) <= MaxHeaders && len(m.Payload) <= MaxPayload
 }
 
+// Size is how many bytes AppendMessage appends.
+func (m *Message) Size() int {
+	n := 2 + len(m.SenderPath) + len(m.Below) + len(m.Headers) + len(m.Payload)
+	for _, v := range [...]uint64{uint64(m.Marks), m.Left, uint64(m.Sender), m.Correlation, uint64(m.Via), uint64(len(m.SenderPath)), uint64(len(m.Below)), uint64(len(m.Headers))} {
+		n += (bits.Len64(v|1) + 6) / 7
+	}
+	return n
+}
+
 // AppendMessage appends the frame of a message that fits.
 func AppendMessage(dst []byte, m *Message) []byte {
 	dst = append(dst, frameMessage, byte(m.Kind))
@@ -78,6 +88,40 @@ func AppendSignal(dst []byte, s *signal.Signal) []byte {
 // Decode reads a frame: the message or the signal, and the other is nil. The message shares the frame's memory. The error
 // is ErrMalformed.
 func Decode(frame []byte) (*Message, *signal.Signal, error) {
+	return decode(frame, &Message{}, nil)
+}
+
+// A Decoder reads frames as Decode does, into memory of its own: a message is valid until the next one. It is for one goroutine
+// at a time.
+type Decoder struct {
+	m     Message
+	paths [rememberedPaths]string // of senders
+}
+
+const (
+	rememberedPaths = 256
+	mostRemembered  = 256 // bytes of a path
+)
+
+// Decode reads a frame.
+func (d *Decoder) Decode(frame []byte) (*Message, *signal.Signal, error) {
+	d.m = Message{}
+	return decode(frame, &d.m, d)
+}
+
+// path is a sender's path. Senders say many things, and their paths do not change.
+func (d *Decoder) path(of abi.Ref, b []byte) string {
+	if d == nil || len(b) > mostRemembered {
+		return string(b)
+	}
+	last := &d.paths[of%rememberedPaths]
+	if *last != string(b) {
+		*last = string(b)
+	}
+	return *last
+}
+
+func decode(frame []byte, into *Message, d *Decoder) (*Message, *signal.Signal, error) {
 	if len(frame) == 0 {
 		return nil, nil, ErrMalformed
 	}
@@ -87,35 +131,35 @@ func Decode(frame []byte) (*Message, *signal.Signal, error) {
 			return nil, &s, nil
 		}
 	case frameMessage:
-		if m, ok := decodeMessage(frame[1:]); ok {
-			return m, nil, nil
+		if into.decode(frame[1:], d) {
+			return into, nil, nil
 		}
 	}
 	return nil, nil, ErrMalformed
 }
 
-func decodeMessage(b []byte) (*Message, bool) {
+func (m *Message) decode(b []byte, d *Decoder) bool {
 	if len(b) < 1 {
-		return nil, false
+		return false
 	}
-	m := &Message{Kind: abi.Kind(b[0])}
+	m.Kind = abi.Kind(b[0])
 	rest := b[1:]
 	var marks, path, below, headers uint64
 	for _, into := range [...]*uint64{&marks, &m.Left, (*uint64)(&m.Sender), &m.Correlation, (*uint64)(&m.Via), &path, &below, &headers} {
 		v, n := binary.Uvarint(rest)
 		if n <= 0 || n > 1 && rest[n-1] == 0 { // a longer encoding of the same number
-			return nil, false
+			return false
 		}
 		*into, rest = v, rest[n:]
 	}
 	if marks > allMarks || path > MaxPath || below > MaxPath || headers > MaxHeaders || path+below+headers > uint64(len(rest)) {
-		return nil, false
+		return false
 	}
 	m.Marks = Marks(marks)
-	m.SenderPath, rest = string(rest[:path]), rest[path:]
+	m.SenderPath, rest = d.path(m.Sender, rest[:path]), rest[path:]
 	m.Below, rest = string(rest[:below]), rest[below:]
 	m.Headers, m.Payload = rest[:headers:headers], rest[headers:]
-	return m, m.whole()
+	return m.whole()
 }
 
 // whole reports whether a message from another node is one that a host sends.

@@ -26,7 +26,7 @@ var messages = []Message{
 func TestEachFrameComesBackAsItWas(t *testing.T) {
 	for _, m := range messages {
 		got, s, err := Decode(AppendMessage(nil, &m))
-		if err != nil || s != nil || !m.Fits() {
+		if err != nil || s != nil || !m.Fits() || m.Size() != len(AppendMessage(nil, &m)) {
 			t.Fatalf("%+v: %v", m, err)
 		}
 		if len(got.Headers) == 0 {
@@ -87,14 +87,20 @@ func FuzzDecode(f *testing.F) {
 		f.Add(AppendMessage(nil, &m))
 	}
 	f.Add(AppendSignal(nil, &signal.Signal{Kind: signal.Kill}))
+	var d Decoder
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, s, err := Decode(b)
+		if m2, s2, err2 := d.Decode(b); !reflect.DeepEqual(m, m2) || !reflect.DeepEqual(s, s2) || err != err2 {
+			t.Errorf("%x is %+v %+v, and %+v %+v", b, m, s, m2, s2)
+		}
 		var again []byte
 		switch {
 		case err != nil:
 			return
 		case m != nil:
-			again = AppendMessage(nil, m)
+			if again = AppendMessage(nil, m); m.Size() != len(again) {
+				t.Errorf("%d bytes, want %d", m.Size(), len(again))
+			}
 		default:
 			again = AppendSignal(nil, s)
 		}

@@ -6,16 +6,17 @@ import (
 	"errors"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 )
 
 // Carrier takes frames to other nodes. What one node sends to another arrives in order, and each frame once or, if the
 // nodes lose each other, not at all. Nodes trust each other. Carry is called by many goroutines at once, by workers too:
 // it must not block, nor call Arrive.
 type Carrier interface {
-	// Carry takes a frame to the node of a ref. The frame belongs to the carrier then. An error says that it is not taken,
-	// and is what the sender gets if it wraps one of host's: host.ErrNodeLost, host.ErrMailboxFull. Any other is
-	// host.ErrUnknown.
-	Carry(to abi.Ref, frame []byte) error
+	// Carry takes a message that fits, or else a signal, to the node of a ref; the other is nil. It keeps neither, nor their
+	// memory. An error says that it is not taken, and is what the sender gets if it wraps one of host's: host.ErrNodeLost,
+	// host.ErrMailboxFull. Any other is host.ErrUnknown.
+	Carry(to abi.Ref, m *Message, s *signal.Signal) error
 }
 
 // Port is a system as its carrier sees it.
@@ -26,6 +27,8 @@ type Port interface {
 	// ErrMalformed, or says that the ref is another node's; what becomes of a frame whose receiver does not exist any
 	// more is no error. It may be called by any goroutine.
 	Arrive(to abi.Ref, frame []byte) error
+	// Take hands over what Decode has read of a frame, as Arrive does.
+	Take(to abi.Ref, m *Message, s *signal.Signal) error
 }
 
 // Root is the receiver on a node that takes what is addressed by a path: see Message.Below.

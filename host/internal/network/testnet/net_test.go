@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 )
 
 // Net is the network. Its systems are manual ones on its clock; all methods but those of the systems are for one
@@ -79,8 +80,14 @@ type wire struct {
 }
 
 // Carry implements network.Carrier.
-func (w *wire) Carry(to abi.Ref, frame []byte) error {
+func (w *wire) Carry(to abi.Ref, m *network.Message, s *signal.Signal) error {
 	n := w.net
+	var frame []byte
+	if m != nil {
+		frame = network.AppendMessage(nil, m)
+	} else {
+		frame = network.AppendSignal(nil, s)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if int(to.Node()) > len(n.nodes) {

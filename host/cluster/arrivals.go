@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
+)
+
+// What is for the engine waits until the node's lock is free, and is handed over in order, by one goroutine at a time.
+
+// arrival is a message, or else a signal, for the engine. It shares the memory of the packet that it has come in.
+type arrival struct {
+	to      abi.Ref
+	message network.Message
+	signal  *signal.Signal // nil: it is the message
+}
+
+// mostArrivals is how many may wait before packets are waited with; those of one packet may be more.
+const mostArrivals = 4096
+
+// keptArrivals is for how many memory is kept.
+const keptArrivals = 1024
+
+// arrivedMessage and arrivedSignal have the engine get one after those before.
+func (n *Node) arrivedMessage(to abi.Ref, m *network.Message) {
+	n.arrivals = append(n.arrivals, arrival{to: to, message: *m})
+}
+
+func (n *Node) arrivedSignal(to abi.Ref, g *signal.Signal) {
+	n.arrivals = append(n.arrivals, arrival{to: to, signal: g})
+}
+
+// patient waits until another goroutine has handed over most of what has arrived.
+func (n *Node) patient() {
+	for n.running && len(n.arrivals) > mostArrivals {
+		n.handed.Wait()
+	}
+}
+
+// unlock gives the lock back, after what was noted is told to the engine and to the outside.
+func (n *Node) unlock() {
+	if n.running || len(n.arrivals) == 0 && len(n.later) == 0 {
+		n.mu.Unlock()
+		return
+	}
+	n.running = true
+	for len(n.arrivals) > 0 || len(n.later) > 0 {
+		port, arrived, calls := n.port, n.arrivals, n.later
+		n.arrivals, n.later = n.spare, nil
+		n.spare = nil
+		n.handed.Broadcast()
+		n.mu.Unlock()
+		for _, f := range calls {
+			f()
+		}
+		for i := range arrived {
+			a := &arrived[i]
+			switch {
+			case port == nil:
+			case a.signal != nil:
+				_ = port.Take(a.to, nil, a.signal) // it was checked, and is for this node
+			default:
+				_ = port.Take(a.to, &a.message, nil)
+			}
+		}
+		clear(arrived)
+		n.mu.Lock()
+		if cap(arrived) <= keptArrivals {
+			n.spare = arrived[:0]
+		}
+	}
+	n.running = false
+	n.mu.Unlock()
+}
