@@ -136,6 +136,9 @@ func (c *Cluster) connect(account string) (*nats.Conn, error) {
 		nats.ErrorHandler(c.asyncError), nats.FlusherTimeout(2 * time.Second), nats.IgnoreDiscoveredServers(), nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectErrHandler(c.unreached.failed),
 	}
+	if account == accountLinks {
+		o = append(o, nats.WriteBufferSize(1)) // their writer is a goroutine of its own: no other is to be woken to send a packet
+	}
 	switch {
 	case c.server != nil:
 		return nats.Connect("", append(o, c.server.options(account)...)...)
