@@ -554,6 +554,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	x.Turns, x.Held = a.turns, a.isHeld()
 	if g, ok := a.behaviour.(*guest); ok && a.begun.Load() {
 		x.Saved, _ = g.save()
+		x.Codes = [2][]byte{fingerprintOf(g.inst.Image), fingerprintOf(g.own)}
 	}
 	for _, t := range a.work.Timers.Save() {
 		x.Timers = append(x.Timers, fmt.Sprint(t.Key, " ", t.Due.UnixNano(), " ", t.Period, " ", t.Payload))

@@ -328,7 +328,7 @@ func differs(was, now *port.State) string {
 		{"state of life", was.Life, now.Life}, {"incarnation", was.Incarnation, now.Incarnation}, {"number of turns", was.Turns, now.Turns},
 		{"mailbox", mail(was), mail(now)}, {"number of messages", was.Position, now.Position},
 		{"timers", fmt.Sprint(was.Timers), fmt.Sprint(now.Timers)}, {"children", fmt.Sprint(was.Children), fmt.Sprint(now.Children)},
-		{"other state", was.Rest, now.Rest},
+		{"code", fmt.Sprintf("%x", was.Codes), fmt.Sprintf("%x", now.Codes)}, {"other state", was.Rest, now.Rest},
 	} {
 		if x.a != x.b {
 			return fmt.Sprintf("its %s is %v, and was %v", x.what, x.b, x.a)

@@ -68,8 +68,9 @@ type State struct {
 	Timers      []string
 	Children    []string
 	Mail        []record.Message
-	Position    uint64 // of the last message
-	Rest        string // what else counts
+	Position    uint64    // of the last message
+	Codes       [2][]byte // fingerprints of what a guest runs, and of what its next incarnation begins with
+	Rest        string    // what else counts
 }
 
 // Look is the state of an actor; nil if there is none. No actor may run meanwhile: the system is a manual one between two
