@@ -14,6 +14,8 @@ import (
 var counted = []*benchmark{
 	{name: "instructions", title: "ping-pong, instructions", unit: "x86 instructions a message", scale: 1},
 	{name: "instructions-guest", title: "of them in the guest", unit: "x86 instructions a message", scale: 1},
+	{name: "instructions-kept", title: "ping-pong with a black box, instructions", unit: "x86 instructions a message", scale: 1},
+	{name: "instructions-taped", title: "ping-pong that is recorded, instructions", unit: "x86 instructions a message", scale: 1},
 	{name: "allocations", title: "ping-pong, allocations", unit: "a message", scale: 1},
 }
 
@@ -32,6 +34,9 @@ func countAll(l *lab) error {
 		}
 		values, missing := l.counts(k.kind)
 		for i, b := range counted {
+			if k.kind == guard.Native && (b.name == "instructions-kept" || b.name == "instructions-taped") {
+				continue // what guests take in is kept, and recorded
+			}
 			r := record{Bench: b.name, Who: k.who.name, Unit: b.unit, Procs: 1, Missing: missing[i]}
 			if r.Missing == "" {
 				r.fill([]float64{values[i]})
@@ -45,21 +50,28 @@ func countAll(l *lab) error {
 }
 
 // counts returns figures in the order of counted, or why there are none.
-func (l *lab) counts(kind string) (values [3]float64, missing [3]string) {
+func (l *lab) counts(kind string) (values [5]float64, missing [5]string) {
 	ctx, cancel := context.WithTimeout(l.ctx, 3*time.Minute)
 	defer cancel()
 	var err error
-	if values[2], err = guard.Allocations(ctx, guard.Case{Act: guard.Message, Kind: kind}); err != nil {
-		missing[2] = err.Error()
+	if values[4], err = guard.Allocations(ctx, guard.Case{Act: guard.Message, Kind: kind}); err != nil {
+		missing[4] = err.Error()
 	}
-	windows, err := instrcount.Self(ctx, "count", kind)
-	var c guard.Counts
-	if err == nil {
-		c, err = guard.Slope(guard.Case{Act: guard.Message, Kind: kind}, windows)
+	for i, act := range []guard.Act{guard.Message, "", guard.Kept, guard.Taped} {
+		if act == "" || kind == guard.Native && i > 0 {
+			continue
+		}
+		windows, err := instrcount.Self(ctx, "count", kind, string(act))
+		var c guard.Counts
+		if err == nil {
+			c, err = guard.Slope(guard.Case{Act: act, Kind: kind}, windows)
+		}
+		if err != nil {
+			missing[i] = err.Error()
+		}
+		if values[i] = c.Instructions; i == 0 {
+			values[1], missing[1] = c.Guest, missing[0]
+		}
 	}
-	if err != nil {
-		missing[0], missing[1] = err.Error(), err.Error()
-	}
-	values[0], values[1] = c.Instructions, c.Guest
 	return values, missing
 }

@@ -65,16 +65,32 @@ var goals = []goal{
 	atMostTimes("ask from outside, standard Go", "ask", "go", 1.4, [2]string{"ask", "goakt"}, "goakt"),
 	atLeastTimes("the gateway's GET at 16 connections", getBench, ourFigure, 0.8, [2]string{getBench, theBaseline}, "net/http"),
 	atLeastTimes("a shop's POST", postBench, ourFigure, 0.4, [2]string{postBench, theBaseline}, "plain Go"),
-	atMostSo("second start with a Go guest", startBench, ourFigure, 20, func(x float64) string { return number4(x) + " ms" }),
+	atMostSo("second start with a Go guest", startBench, ourFigure, 20, milliseconds),
 	atMostSo("a panic of standard Go, restart, next message", "crash", "go", 30, microseconds),
 	atLeastTimes("64 pairs on two cores, Go actors", "pairs-2", "native", 1.7, [2]string{"pairs-1", "native"}, "on one"),
 	atLeastTimes("64 pairs on two cores, WAT", "pairs-2", "wat", 1.7, [2]string{"pairs-1", "wat"}, "on one"),
 	atLeastTimes("64 pairs on two cores, standard Go", "pairs-2", "go", 1.7, [2]string{"pairs-1", "go"}, "on one"),
 	atMostSo("metering's overhead, geometric mean", meterBench, ourFigure, 1.1, times),
+	atMostTimes("a black box, instructions, standard Go", "instructions-kept", "go", 1.05, [2]string{"instructions", "go"}, "without"),
+	atMostTimes("a black box, instructions, WAT", "instructions-kept", "wat", 1.1, [2]string{"instructions", "wat"}, "without"),
+	atMostTimes("a recording, instructions, standard Go", "instructions-taped", "go", 1.05, [2]string{"instructions", "go"}, "without"),
+	atMostTimes("a black box, time, standard Go", keptBench+"standard Go", ourFigure, 1.05, [2]string{keptBench + "standard Go", theBaseline}, "without"),
+	atMostTimes("a black box, time, WAT", keptBench+"WAT", ourFigure, 1.1, [2]string{keptBench + "WAT", theBaseline}, "without"),
+	atMostTimes("a recording, time, standard Go", tapedBench+"standard Go", ourFigure, 1.05, [2]string{tapedBench + "standard Go", theBaseline}, "without"),
+	atMostSo("recorded, a message between guests", insideBench, ourFigure, 12, inBytes),
+	atMostSo("recorded, a message from outside, beside its payload", outsideBench, ourFigure, 24, inBytes),
+	atMostTimes("an actor run again", computedBench, ourFigure, 1.1, [2]string{computedBench, theBaseline}, "its turns"),
+	atMostSo("its first turn, image cached", firstBench, ourFigure, 20, milliseconds),
+	atMostTimes("a simulated scenario", plainScenario, ourFigure, 2, [2]string{plainScenario, theBaseline}, "a test"),
+	atMostTimes("a simulated scenario with services", servicesScenario, ourFigure, 5, [2]string{servicesScenario, theBaseline}, "a test"),
+	{what: "virtual time with 100 timers a second", aim: ">= 1000x real time", bench: timersBench, who: ourFigure, limit: 1000, show: func(x float64) string { return number4(x) + "x" }},
+	atMostSo("1000 seeds of the ledger", thousandBench, ourFigure, 10, func(x float64) string { return number4(x) + " s" }),
 }
 
 func count(x float64) string        { return fmt.Sprintf("%.0f", x) }
 func microseconds(x float64) string { return number4(x) + " us" }
+func milliseconds(x float64) string { return number4(x) + " ms" }
+func inBytes(x float64) string      { return number4(x) + " bytes" }
 func kib(x float64) string          { return number4(x/1024) + " KiB" }
 func times(x float64) string        { return fmt.Sprintf("%.2fx", x) }
 

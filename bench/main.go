@@ -97,7 +97,10 @@ func command(args []string) error {
 		}
 		return (&lab{ctx: context.Background(), quick: rest[2] == "true"}).measureFair(rest[0], rest[1])
 	case "count": // of run
-		return guard.Work(context.Background(), guard.Case{Act: guard.Message, Kind: rest[0]})
+		if len(rest) != 2 {
+			return errors.New("count KIND ACT")
+		}
+		return guard.Work(context.Background(), guard.Case{Act: guard.Act(rest[1]), Kind: rest[0]})
 	case "guests": // of compare
 		return buildGuests(context.Background(), sourceDir(), rest[0])
 	}

@@ -35,6 +35,8 @@ var pieces = []piece{
 	{"gateway", gatewayPiece, 60, true},
 	{"keyed", keyedPiece, 50, false},
 	{"resume", resume, 20, false},
+	{"recorded", recorded, 40, false},
+	{"simulated", simulated, 90, true},
 	{"look", looking, 50, false},
 	{"fair", fair, 120, false},
 	{"compute", computing, 70, false},
