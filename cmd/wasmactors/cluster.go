@@ -23,14 +23,14 @@ func clusterCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "cluster",
 		Usage:     "make a cluster, let nodes join it, look at them, move what is on them",
-		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status | ps | tree | where KIND KEY | move KIND KEY [NODE] | drain | leave",
+		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status | ps | tree | events | where KIND KEY | move KIND KEY [NODE] | drain | leave",
 		Description: "A cluster joins bundles on several machines to one system. DIR is a node's folder: its keys, and the directory of the\n" +
 			"cluster if it keeps that. Keep it as safe as a private key. init makes the folder of the first node, which has the authority and\n" +
 			"makes tokens. token prints a token, with which one node of the name joins, once. ls lists the nodes. evict takes the number of a\n" +
 			"node away before its lease is over; the node may act until then, so that what must happen once can happen twice.\n" +
 			"A node joins with wasmactors run BUNDLE --join DIR, and leaves when the run ends.\n\n" +
 			"The others talk to a node that runs here, which --bundle names. status says how it does and which shards it has, ps and tree what all\n" +
-			"nodes say of themselves, and which of them do not answer within a second. where says which node has a key of a keyed actor; move has its\n" +
+			"nodes say of themselves, events what has happened there last, and which of them do not answer within a second. where says which node has a key of a keyed actor; move has its\n" +
 			"shard moved to a node, where it stays, or without NODE back to where its hash says. drain moves all shards of the node to others, and waits\n" +
 			"until that is done; leave does so, and ends the bundle. A singleton is a kind with one key, which may be left out.\n\nExamples:\n\n" +
 			"   wasmactors cluster init ./a --node a --keeper a=10.0.0.1:7420\n" +

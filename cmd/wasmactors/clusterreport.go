@@ -32,7 +32,9 @@ const (
 // reportTo starts the actor.
 func (x *membership) reportTo(sys *host.System) error {
 	began := time.Now()
-	var made [2]struct { // without a tree, and with one
+	kept := &lastEvents{}
+	kept.follow(sys)
+	var made [3]struct { // without a tree, with one, and with events
 		at   time.Time
 		text host.Raw
 	}
@@ -41,15 +43,23 @@ func (x *membership) reportTo(sys *host.System) error {
 			return nil
 		}
 		var trees bool
-		if err := m.Decode(&trees); err != nil {
-			return ctx.ReplyError("it takes whether the tree is wanted, true or false")
+		var what string
+		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents) {
+			return ctx.ReplyError("it takes whether the tree is wanted, true or false, or " + asksEvents)
 		}
 		last, now := &made[0], ctx.Now()
-		if trees {
+		switch {
+		case trees:
 			last = &made[1]
+		case what != "":
+			last = &made[2]
 		}
 		if age := now.Sub(last.at); last.text == nil || age < 0 || age >= reportAge {
-			text, err := host.Encode(x.report(ctx.System(), began, trees))
+			r := x.report(ctx.System(), began, trees)
+			if what != "" {
+				r.Events, r.Left = kept.all()
+			}
+			text, err := host.Encode(r)
 			if err != nil {
 				return ctx.ReplyError(err.Error())
 			}
@@ -107,6 +117,7 @@ func taken(m cluster.Member, r admin.NodeReport, err error, share int) admin.Nod
 	}
 	r.Number, r.Name = int(m.Number), m.Name // whatever it says
 	r.Bundle, r.Left = printable.Line(r.Bundle, mostName), max(0, r.Left)
+	r.Events = takenEvents(r.Events, share)
 	bytes := 0
 	for i := range r.Tree {
 		a := &r.Tree[i]
@@ -302,6 +313,11 @@ func drainAll(ctx context.Context, sys *host.System, kinds []string, on bool) er
 }
 
 func (a *clusterAdmin) All(ctx context.Context, trees bool) (admin.ClusterNodes, error) {
+	return a.askAll(ctx, trees)
+}
+
+// askAll asks the reporters of all nodes.
+func (a *clusterAdmin) askAll(ctx context.Context, what any) (admin.ClusterNodes, error) {
 	sys, _, err := a.at()
 	if err != nil {
 		return admin.ClusterNodes{}, err
@@ -317,7 +333,7 @@ func (a *clusterAdmin) All(ctx context.Context, trees bool) (admin.ClusterNodes,
 			r := admin.NodeReport{}
 			ref, err := sys.Identify(ctx, fmt.Sprintf("wasm://%s@%d/system/%s", sys.Name(), m.Number, reporter))
 			if err == nil {
-				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, trees)
+				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, what)
 			}
 			out.Nodes[i] = taken(m, r, err, share)
 		})

@@ -106,6 +106,10 @@ func (fakeNodes) All(_ context.Context, trees bool) (ClusterNodes, error) {
 	return n, nil
 }
 
+func (fakeNodes) Events(context.Context) (ClusterNodes, error) {
+	return ClusterNodes{Version: 1, Nodes: []NodeReport{{Number: 1, Name: "a", Events: []json.RawMessage{[]byte(`{"event":"started"}`)}}}}, nil
+}
+
 // What the server answers is what the file says, for every route that answers with JSON.
 func TestAnswersAreThoseOfTheFile(t *testing.T) {
 	keys, err := kv.InMemory(host.RealClock())
@@ -191,6 +195,7 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"GET", "/v1/cluster", "", "200"},
 		{"GET", "/v1/cluster/nodes", "", "200"},
 		{"GET", "/v1/cluster/nodes?trees", "", "200"},
+		{"GET", "/v1/cluster/events", "", "200"},
 		{"GET", "/v1/cluster/where?kind=carts&key=ann", "", "200"},
 		{"GET", "/v1/cluster/where?key=ann", "", "default"},
 		{"POST", "/v1/cluster/move", `{"kind":"carts","key":"ann","node":"b"}`, "200"},

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -21,6 +22,8 @@ type Nodes interface {
 	Drain(ctx context.Context, on bool) (ClusterStatus, error)
 	// All asks all nodes how they do, each for a second at most; with trees which actors they have, some thousands at most.
 	All(ctx context.Context, trees bool) (ClusterNodes, error)
+	// Events asks all nodes for their last events, some hundreds of each, each node for a second at most.
+	Events(ctx context.Context) (ClusterNodes, error)
 }
 
 // WithNodes serves what a node of a cluster is asked below /v1/cluster. find is called for each request, by any goroutine; nil says
@@ -111,7 +114,9 @@ type NodeReport struct {
 	Crashes     uint64      `json:"crashes,omitempty"`
 	DeadLetters uint64      `json:"dead_letters,omitempty"`
 	Tree        []NodeActor `json:"tree,omitempty"`
-	Left        int         `json:"left,omitempty"` // actors that Tree leaves out
+	Left        int         `json:"left,omitempty"` // actors that Tree leaves out, or events that the node has had before Events
+
+	Events []json.RawMessage `json:"events,omitempty"` // as in /v1/events, oldest first, without stacks
 }
 
 // NodeActor is an actor of another node.
@@ -141,6 +146,8 @@ func clusterRoutes() []*route {
 				}
 				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterNodes, error) { return n.All(ctx, trees) })
 			}},
+		{method: http.MethodGet, path: "/v1/cluster/events", needs: reader, about: "The last events of all nodes, and who does not answer within a second.", answer: ClusterNodes{},
+			serve: func(s *Server, c *call) error { return nodes(s, c, Nodes.Events) }},
 		{method: http.MethodGet, path: "/v1/cluster/where", needs: reader, about: "The node that has a key.", answer: KeyPlace{}, params: []param{kind, key},
 			serve: func(s *Server, c *call) error {
 				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyPlace, error) {

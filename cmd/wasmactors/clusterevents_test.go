@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/admin"
+)
+
+// A node says what has happened last, and keeps a bounded part of it.
+func TestNodesSayWhatHasHappened(t *testing.T) {
+	sys, err := host.New(host.NewConfig("report"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sys.Close(context.Background())
+	if err := (&membership{}).reportTo(sys); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sys.Spawn("early", host.Func(func(*host.Context, host.Message) error { return nil })); err != nil {
+		t.Fatal(err)
+	}
+	ref, err := sys.Identify(t.Context(), "/system/"+reporter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func() admin.NodeReport {
+		t.Helper()
+		r, err := host.AskAs[admin.NodeReport](t.Context(), sys, ref, asksEvents)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	until := time.Now().Add(patience)
+	for !strings.Contains(fmt.Sprintf("%s", said().Events), `"actor":"/user/early"`) {
+		if time.Now().After(until) {
+			t.Fatalf("%s", said().Events)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if r := said(); len(takenEvents(r.Events, mostReport)) != len(r.Events) || r.Tree != nil {
+		t.Errorf("%s is not what a node says", r.Events)
+	}
+	if _, err := host.AskAs[admin.NodeReport](t.Context(), sys, ref, "else"); err == nil {
+		t.Error("it answers anything")
+	}
+
+	k := &lastEvents{sub: sys.Subscribe(1, nil)}
+	for i := range 3 * mostEvents {
+		k.keep(host.Event{Kind: host.EventLog, Text: fmt.Sprint(i) + strings.Repeat("x", 600)})
+	}
+	k.keep(host.Event{Kind: host.EventLog, Text: strings.Repeat("x", mostEvent)})
+	k.keep(host.Event{Kind: host.EventFailed, Failure: &abi.Failure{Kind: abi.FailureTrap, Reason: "why", Stack: []string{"deep"}, GuestStack: "deeper"}})
+	texts, left := k.all()
+	total := 0
+	for _, text := range texts {
+		total += len(text)
+	}
+	if last := string(texts[len(texts)-1]); total > mostEventBytes || len(texts) > mostEvents || len(texts)+left < 3*mostEvents+2 || !strings.Contains(last, "why") || strings.Contains(last, "deep") {
+		t.Errorf("%d events of %d bytes, %d left out, the last one is %s", len(texts), total, left, last)
+	}
+}
+
+// Of what another node says, that counts which a node would write.
+func TestEventsOfOthersAreChecked(t *testing.T) {
+	good := `{"time":"2026-01-01T00:00:00Z","event":"log","actor":"/user/a","text":"hi"}`
+	all := []json.RawMessage{[]byte("{"), []byte(`{"event":"invented"}`), []byte("{\"event\":\"log\",\n\"text\":\"x\"}"), []byte("{\"event\":\"log\",\"text\":\"\u009b31m\"}"),
+		[]byte(`{"event":"log","text":"` + strings.Repeat("x", mostEvent) + `"}`), []byte(good)}
+	if got := takenEvents(all, mostReport); len(got) != 1 || string(got[0]) != good {
+		t.Errorf("%s", got)
+	}
+	many := bytes.Split(bytes.Repeat([]byte(good+"\n"), 3*mostEvents), []byte("\n"))
+	texts := make([]json.RawMessage, len(many))
+	for i, m := range many {
+		texts[i] = m
+	}
+	if n := len(takenEvents(texts, mostReport)); n != mostEvents {
+		t.Errorf("%d events", n)
+	}
+	if n := len(takenEvents(texts, 10*len(good))); n != 10 {
+		t.Errorf("%d events in the space of ten", n)
+	}
+}
+
+// All events are shown in the order of their times, each with its node, and who does not answer.
+func TestEventsOfAllNodesAreShown(t *testing.T) {
+	event := func(second int, text string) json.RawMessage {
+		return fmt.Appendf(nil, `{"time":"2026-01-01T00:00:%02dZ","event":"log","level":"info","actor":"/user/a","text":"%s"}`, second, text)
+	}
+	var out, errs bytes.Buffer
+	r := &reached{env: &environment{stdout: &out, stderr: &errs}}
+	if err := r.clusterEvents(&admin.ClusterNodes{Nodes: []admin.NodeReport{
+		{Name: "n1", Events: []json.RawMessage{event(1, "first"), event(3, "third")}},
+		{Name: "n2", Events: []json.RawMessage{event(2, "second")}},
+		{Name: "n3", Error: "it is away"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%s", &out)
+	}
+	for i, want := range [][2]string{{"first", "node=n1"}, {"second", "node=n2"}, {"third", "node=n1"}} {
+		if !strings.Contains(lines[i], want[0]) || !strings.Contains(lines[i], want[1]) {
+			t.Errorf("%q, want %v", lines[i], want)
+		}
+	}
+	if !strings.Contains(errs.String(), "node n3 does not answer: it is away") {
+		t.Errorf("%s", &errs)
+	}
+}
