@@ -89,6 +89,8 @@ func command(args []string) error {
 		return runPiece(rest)
 	case "keyed": // of run
 		return measureKeyed(rest)
+	case "lasting": // of run
+		return measureLasting(rest)
 	case "crowd": // of run
 		return (&lab{ctx: context.Background()}).measureCrowd(rest[0])
 	case "among": // of run
@@ -167,6 +169,7 @@ func newLab(to io.Writer, quick bool, rounds int) (*lab, func(), error) {
 func buildGuests(ctx context.Context, from, to string) (err error) {
 	for _, g := range []struct{ name, source, compiler string }{
 		{"go", "go", "go"}, {"tinygo", "go", "tinygo"}, {"naive-go", "naive-go", "go"}, {"extism", "extism", "go"}, {"shop", "shop", "go"},
+		{"ledger", "../../samples/ledger/guest", "go"}, {"ledger-tinygo", "../../samples/ledger/guest", "tinygo"},
 	} {
 		if lacksProgram(g.compiler) != "" {
 			continue

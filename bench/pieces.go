@@ -41,6 +41,8 @@ var pieces = []piece{
 	{"fair", fair, 120, false},
 	{"compute", computing, 70, false},
 	{"crowd", crowd, 70, false},
+	{"upgrade", upgrades, 60, false},
+	{"recovery", recovering, 40, false},
 }
 
 // contestWeight is what the rounds of a benchmark take, in seconds on a quiet machine.

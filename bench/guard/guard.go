@@ -26,6 +26,9 @@ const (
 	Message Act = "message" // of a ping-pong: to an actor that sends it back
 	Kept    Act = "kept"    // the same, of guests that have black boxes
 	Taped   Act = "taped"   // the same, of guests that are recorded
+	Beside  Act = "beside"  // the same, of guests that are not durable, in a system with a store
+	Stepped Act = "stepped" // the same in a manual system
+	Durable Act = "durable" // the same in a manual system, of durable guests
 	Struct  Act = "struct"  // the same with a struct of six fields
 	Ask     Act = "ask"     // of a goroutine, and the answer; its context has no deadline
 	AskDue  Act = "ask-due" // the same with a deadline

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -15,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/bench/internal/six"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/blackbox"
+	"github.com/wasmactors/wasmactors/host/durable"
 	hostflow "github.com/wasmactors/wasmactors/host/flow"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/host/router"
@@ -89,6 +91,9 @@ func (c *ticking) Now() time.Time {
 
 func open(ctx context.Context, c Case) (_ *rig, err error) {
 	cfg := host.NewConfig("guard").WithWorkers(1).WithGuardian(supervision.Default().WithSilence(true))
+	if c.Act == Stepped || c.Act == Durable {
+		cfg = cfg.WithManual()
+	}
 	if c.Act == Ask || c.Act == AskDue {
 		cfg = cfg.WithManual().WithAskTimeout(24 * time.Hour)
 	}
@@ -108,15 +113,23 @@ func open(ctx context.Context, c Case) (_ *rig, err error) {
 		cfg = cfg.WithBlackBox(box)
 	}
 	end := func() {}
-	if c.Act == Taped { // what a record of a turn has depends on the time since the one before
+	if c.Act == Taped || c.Act == Beside || c.Act == Stepped || c.Act == Durable { // what a record of a turn has depends on the time since the one before
 		clock := &ticking{Clock: host.RealClock()}
 		clock.at.Store(time.Now().UnixNano())
 		cfg = cfg.WithClock(clock)
+	}
+	var sys *host.System
+	switch c.Act {
+	case Beside, Durable:
+		sys, end, err = stored(cfg)
+	case Taped:
 		if cfg, end, err = taped(cfg); err != nil {
 			return nil, err
 		}
+		fallthrough
+	default:
+		sys, err = host.New(cfg)
 	}
-	sys, err := host.New(cfg)
 	if err != nil {
 		end()
 		return nil, err
@@ -159,8 +172,10 @@ func open(ctx context.Context, c Case) (_ *rig, err error) {
 		return r.act(c)
 	}
 	switch c.Act {
-	case Message, Kept, Taped:
+	case Message, Kept, Taped, Beside:
 		err = r.messages(c.Kind == Routed)
+	case Stepped, Durable:
+		err = r.steppedMessages(c.Act == Durable)
 	case Struct:
 		err = r.structMessages()
 	case Ask, AskDue:
@@ -193,6 +208,34 @@ func taped(cfg host.Config) (_ host.Config, end func(), err error) {
 		_ = tape.Close()
 		_ = os.RemoveAll(dir)
 	}, nil
+}
+
+// stored is a system with a store, in a folder that is removed by end.
+func stored(cfg host.Config) (_ *host.System, end func(), err error) {
+	end = func() {}
+	dir, err := os.MkdirTemp("", "guard-*")
+	if err != nil {
+		return nil, end, err
+	}
+	end = func() { _ = os.RemoveAll(dir) }
+	store, err := durable.Open(durable.Options{Dir: dir, Recovery: time.Hour}) // no checkpoint is due
+	if err != nil {
+		return nil, end, err
+	}
+	end = func() {
+		_ = store.Close()
+		_ = os.RemoveAll(dir)
+	}
+	x, err := store.Prepare(cfg, durable.Props{})
+	if err != nil {
+		return nil, end, err
+	}
+	if _, err := x.Recover(); err != nil {
+		x.Abandon()
+		return nil, end, errors.Join(err, x.System().Close(context.Background()))
+	}
+	x.Release()
+	return x.System(), end, nil
 }
 
 // guest is an actor of bench/guests.
@@ -267,6 +310,32 @@ func (r *rig) messages(routed bool) (err error) {
 	r.begin = func(_ *host.Context, n int) error {
 		binary.BigEndian.PutUint32(m[numberAt:], uint32(n))
 		return r.sys.TellFrom(pair[1], pair[0], boxed)
+	}
+	return nil
+}
+
+// steppedMessages go to and fro between two actors, without end: each step is a turn. What is counted may not wait for another
+// thread, as a durable actor's message to the referee would.
+func (r *rig) steppedMessages(durable bool) (err error) {
+	props := r.props
+	if durable {
+		props = props.WithDurable()
+		r.warmUp = 2000 // all that is counted stays below 8 MiB of records: else a checkpoint is due, and it steps the system, too
+	}
+	var pair [2]host.Ref
+	for i, name := range []string{"a", "b"} {
+		if pair[i], err = r.sys.Spawn(name, props); err != nil {
+			return err
+		}
+	}
+	if err := r.sys.TellFrom(pair[1], pair[0], packet(opPing, math.MaxInt32)); err != nil {
+		return err
+	}
+	r.ask = func() error {
+		if !r.sys.Step() {
+			return errors.New("no message is under way")
+		}
+		return nil
 	}
 	return nil
 }
