@@ -240,6 +240,8 @@ type Cursor struct {
 	heads []head
 	lives map[uint64]*known
 	turn  int // the lane that is tried first
+	until int64
+	late  bool // an entry was held back because it is later
 	err   error
 }
 
@@ -249,12 +251,18 @@ func (r *Recording) Cursor() *Cursor {
 	return c
 }
 
-// Next is the next record, which is valid until the call after it; nil: there is none.
+// Until holds back all entries that are later than a time, ns since 1970, and what follows them, until it is called again; 0:
+// none. When Next has returned nil, all records of all lanes that do not follow a later entry are passed: which ones does not
+// depend on the times that were set before.
+func (c *Cursor) Until(now int64) { c.until = now }
+
+// Next is the next record, which is valid until the call after it; nil: there is none, or only such that Until holds back.
 func (c *Cursor) Next() (*Record, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
 	left := 0
+	c.late = false
 	for range c.heads {
 		h := &c.heads[c.turn]
 		if !h.read && !h.done {
@@ -271,7 +279,7 @@ func (c *Cursor) Next() (*Record, error) {
 		}
 		c.turn = (c.turn + 1) % len(c.heads)
 	}
-	if left > 0 && c.of.Missing == nil {
+	if left > 0 && c.of.Missing == nil && !c.late {
 		for i := range c.heads {
 			if h := &c.heads[i]; h.read {
 				c.err = fileError(h.next.offset, "a record follows one that is not there")
@@ -282,6 +290,9 @@ func (c *Cursor) Next() (*Record, error) {
 	return nil, nil
 }
 
+// Late reports whether the last call of Next has held back an entry because of Until.
+func (c *Cursor) Late() bool { return c.late }
+
 // fits reports whether all is passed that comes before a record.
 func (c *Cursor) fits(x *Record) bool {
 	if x.moved {
@@ -291,6 +302,10 @@ func (c *Cursor) fits(x *Record) bool {
 	}
 	if x.Kind != Entry {
 		return true
+	}
+	if c.until != 0 && x.Now > c.until {
+		c.late = true
+		return false
 	}
 	m := &x.one
 	r := reader{b: x.mail}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/recorder"
 )
 
@@ -15,14 +16,17 @@ type plan struct {
 	types   map[string]int // of actors, and the image of one of them
 	absent  []Absent
 	sent    [][]uint16 // for each record of each lane, how many messages of it were handed to guests
-	needed  []uint64   // a bit for each record; nil: all are
+	needed  [][]uint64 // for each lane, a bit for each record; nil: all are
+
+	// The first and the last time of an entry, ns since 1970; 0: there are none. calm is the last time of one that is not about the
+	// end of an actor: a system that ends has all of them there.
+	begin, calm, end int64
 }
 
 // step is an entry, for the way back from an actor.
 type step struct {
 	at   recorder.Place
 	life uint64
-	n    int
 	from []recorder.Place
 }
 
@@ -63,8 +67,15 @@ func planOf(ctx context.Context, of *recorder.Recording, actor string) (*plan, e
 		case recorder.None:
 			p.misses(x.Path, x.Why)
 		case recorder.Entry:
-			s := step{at: x.At, life: x.Life, n: p.records}
+			if p.begin == 0 || x.Now < p.begin {
+				p.begin = x.Now
+			}
+			p.end = max(p.end, x.Now)
+			s := step{at: x.At, life: x.Life}
 			x.Mail(func(m *recorder.Message) bool {
+				if k := m.Envelope.Kind; m.Sent || k != abi.KindStop && k != abi.KindTerminated {
+					p.calm = max(p.calm, x.Now)
+				}
 				if m.Sent {
 					if n := &p.sent[m.From.Lane][m.From.Number]; *n < math.MaxUint16 {
 						*n++
@@ -86,7 +97,10 @@ func planOf(ctx context.Context, of *recorder.Recording, actor string) (*plan, e
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no actor %s is in the recording", actor)
 	}
-	p.needed = make([]uint64, p.records/64+1)
+	p.needed = make([][]uint64, len(p.sent))
+	for lane := range p.sent {
+		p.needed[lane] = make([]uint64, len(p.sent[lane])/64+1)
+	}
 	from := map[recorder.Place]bool{}
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := &steps[i]
@@ -95,7 +109,7 @@ func planOf(ctx context.Context, of *recorder.Recording, actor string) (*plan, e
 		}
 		chosen[s.life] = true // all before it leads to it
 		p.images[lives[s.life].image] = true
-		p.needed[s.n/64] |= 1 << (s.n % 64)
+		p.needed[s.at.Lane][s.at.Number/64] |= 1 << (s.at.Number % 64)
 		for _, at := range s.from {
 			from[at] = true
 		}
@@ -110,7 +124,7 @@ func (p *plan) count(steps []step) {
 		clear(p.sent[i])
 	}
 	for i := range steps {
-		if s := &steps[i]; p.needs(s.n) {
+		if s := &steps[i]; p.needs(s.at) {
 			for _, at := range s.from {
 				if n := &p.sent[at.Lane][at.Number]; *n < math.MaxUint16 {
 					*n++
@@ -134,8 +148,10 @@ func (p *plan) misses(path, why string) {
 	}
 }
 
-// needs reports whether the nth record is to be repeated.
-func (p *plan) needs(n int) bool { return p.needed == nil || p.needed[n/64]&(1<<(n%64)) != 0 }
+// needs reports whether a record is to be repeated.
+func (p *plan) needs(at recorder.Place) bool {
+	return p.needed == nil || p.needed[at.Lane][at.Number/64]&(1<<(at.Number%64)) != 0
+}
 
 // uses is how many messages of an entry are handed to guests; one more than that keeps it for good.
 func (p *plan) uses(at recorder.Place) int {

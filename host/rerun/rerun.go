@@ -44,7 +44,7 @@ type Options struct {
 
 // Until is a place in a recording. The zero value is its end.
 type Until struct {
-	Time    int64  // stop before the first entry that is later, ns since 1970; 0: it does not count
+	Time    int64  // leave out entries that are later, ns since 1970, and what they lead to; 0: it does not count
 	Path    string // stop behind an entry of this actor
 	Turn    uint64 // with Path: behind the entry with this turn, or the first one after it
 	Failure bool   // stop behind an entry that has failed, with Path: of that actor
@@ -135,11 +135,12 @@ type run struct {
 	other  *runtime.Image
 	twin   int // the image whose messages the other module is given; -1: none
 
-	lives map[uint64]*life
-	kept  map[recorder.Place]*sent
-	bytes int64 // of what is kept
-	awake []*player
-	mail  []abi.Envelope
+	cursor *recorder.Cursor
+	lives  map[uint64]*life
+	kept   map[recorder.Place]*sent
+	bytes  int64 // of what is kept
+	awake  []*player
+	mail   []abi.Envelope
 
 	mu      sync.Mutex
 	running *sandbox.Instance
@@ -166,35 +167,66 @@ type sent struct {
 // Run repeats a recording. The error is that of ctx if it ends before, wraps replay.ErrModule if a module is missing and
 // recorder.ErrFile if the recording is damaged; nothing has run then in the last two cases.
 func Run(ctx context.Context, engine *runtime.Engine, of *recorder.Recording, o Options) (*Report, error) {
-	r := &run{ctx: ctx, o: o, of: of, report: &Report{}, twin: -1, lives: map[uint64]*life{}, kept: map[recorder.Place]*sent{}}
-	var err error
-	if r.plan, err = planOf(ctx, of, o.Actor); err != nil {
+	p, err := planOf(ctx, of, o.Actor)
+	if err != nil {
 		return nil, err
 	}
-	r.report.Records, r.report.NotRecorded = r.plan.records, r.plan.absent
+	r := newRun(ctx, of, p, o)
 	defer r.close()
 	if err := r.load(engine); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.over = true; r.running != nil {
-			r.running.Kill("the replay was ended")
-		}
-	})
-	defer stop()
-	if err := r.all(); err != nil {
+	if err := r.forward(ctx, o.Until.Time); err != nil {
 		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("the replay was ended: %w", context.Cause(ctx))
 	}
 	if r.report.Entries == 0 && r.report.Difference == nil && r.report.Stopped == "" {
 		return nil, ErrEmpty
 	}
 	r.list()
 	return r.report, nil
+}
+
+// newRun is a repetition that has not begun.
+func newRun(ctx context.Context, of *recorder.Recording, p *plan, o Options) *run {
+	r := &run{ctx: ctx, o: o, of: of, plan: p, twin: -1}
+	r.rewind()
+	return r
+}
+
+// rewind goes back to the begin. The images stay.
+func (r *run) rewind() {
+	for _, l := range r.lives {
+		l.close()
+	}
+	r.report = &Report{Records: r.plan.records, NotRecorded: r.plan.absent}
+	r.cursor, r.lives, r.kept, r.bytes, r.awake = r.of.Cursor(), map[uint64]*life{}, map[recorder.Place]*sent{}, 0, nil
+}
+
+// forward goes through the records, without entries that are later than a time and what follows them; 0: none are. It can go on
+// with a later time. After an error the repetition is of no use.
+func (r *run) forward(ctx context.Context, until int64) error {
+	r.mu.Lock()
+	r.ctx, r.over = ctx, false
+	r.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.ctx != ctx {
+			return
+		}
+		if r.over = true; r.running != nil {
+			r.running.Kill("the replay was ended")
+		}
+	})
+	defer stop()
+	r.cursor.Until(until)
+	if err := r.all(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("the replay was ended: %w", context.Cause(ctx))
+	}
+	return nil
 }
 
 // load loads all images that are needed.
@@ -260,11 +292,16 @@ func (l *life) close() {
 
 // all goes through the records.
 func (r *run) all() error {
-	c := r.of.Cursor()
-	for n := 0; ; n++ {
-		x, err := c.Next()
-		if err != nil || x == nil {
+	for {
+		x, err := r.cursor.Next()
+		if err != nil {
 			return err
+		}
+		if x == nil {
+			if r.cursor.Late() {
+				r.report.Stopped = "at the time"
+			}
+			return nil
 		}
 		if r.ctx.Err() != nil {
 			return nil
@@ -274,13 +311,9 @@ func (r *run) all() error {
 		case recorder.Life:
 			r.lives[x.Life] = &life{Incarnation: *x.Incarnation, image: x.Image}
 		case recorder.Entry:
-			if !r.plan.needs(n) {
+			if !r.plan.needs(x.At) {
 				l.skipped = true
 				continue
-			}
-			if r.o.Until.Time != 0 && x.Now > r.o.Until.Time {
-				r.report.Stopped = "at the time"
-				return nil
 			}
 			goesOn, err := r.entry(l, x)
 			if err != nil || !goesOn {
@@ -532,13 +565,26 @@ func place(a, b []byte, marked bool) (turn, command, at int) {
 	return turn, command, at
 }
 
-// list lists the actors that live.
-func (r *run) list() {
+// living are the lives of actors that live, by path and ref. Where the end of an incarnation is not passed yet, and the next one
+// has begun, it is that one.
+func (r *run) living(has func(*life) bool) (all []*life) {
 	for _, l := range r.lives {
-		if l.p != nil {
-			r.report.Living = append(r.report.Living, Actor{l.Path, l.Type, l.Number, l.p.next, fmt.Sprintf("%016x", uint64(l.p.chain))})
+		if has(l) {
+			all = append(all, l)
 		}
 	}
-	slices.SortFunc(r.report.Living, func(a, b Actor) int { return cmp.Compare(a.Path, b.Path) })
-	r.report.Living = r.report.Living[:min(len(r.report.Living), 10*mostListed)]
+	slices.SortFunc(all, func(a, b *life) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Ref, b.Ref), cmp.Compare(b.Number, a.Number))
+	})
+	return slices.CompactFunc(all, func(a, b *life) bool { return a.Path == b.Path && a.Ref == b.Ref })
+}
+
+// list lists the actors that live.
+func (r *run) list() {
+	for _, l := range r.living(func(l *life) bool { return l.p != nil }) {
+		if len(r.report.Living) == 10*mostListed {
+			return
+		}
+		r.report.Living = append(r.report.Living, Actor{l.Path, l.Type, l.Number, l.p.next, fmt.Sprintf("%016x", uint64(l.p.chain))})
+	}
 }
