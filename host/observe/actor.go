@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"encoding/hex"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -65,7 +66,11 @@ func (o *Observer) failure(x *host.Inspection) *Failure {
 	if whole := o.events.failure(x.Ref, f.Turn, f.Kind); whole != nil {
 		f = whole
 	}
-	out := &Failure{Kind: f.Kind.String(), Reason: text(f.Reason), Message: text(f.Message), GuestStack: text(f.GuestStack), Turn: f.Turn, At: l.At.UTC()}
+	return failureOf(l.At, f)
+}
+
+func failureOf(at time.Time, f *abi.Failure) *Failure {
+	out := &Failure{Kind: f.Kind.String(), Reason: text(f.Reason), Message: text(f.Message), GuestStack: text(f.GuestStack), Turn: f.Turn, At: at.UTC()}
 	for _, frame := range f.Stack {
 		out.Stack = append(out.Stack, text(frame))
 	}

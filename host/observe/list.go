@@ -115,55 +115,67 @@ func (f *firsts) sorted() []int32 {
 
 // Actors is a list of actors, without /user and /system.
 func (o *Observer) Actors(q Query) (Page, error) {
-	m, err := q.Select.compile(q.Search)
+	m, limit, err := q.check()
 	if err != nil {
 		return Page{}, err
 	}
-	limit, err := limitOf(q.Limit)
-	if err != nil {
-		return Page{}, err
-	}
-	if q.Offset < 0 || q.Offset > 1<<30 {
-		return Page{}, invalid("an offset of %d", q.Offset)
-	}
-	p := Page{Version: Version, Actors: []Actor{}}
 	look := o.view
 	if q.Now {
 		look = o.afresh
 	}
+	var p Page
 	look(func(s *snapshot) {
-		p.Now = s.now.UTC()
-		var by order
-		if by, err = s.order(q.Sort, q.Desc); err != nil {
-			return
-		}
-		var rows []int32
-		f := firsts{most: limit, order: by}
-		for at := range s.infos {
-			if i := &s.infos[at]; !i.Parent.IsZero() && m.match(i) {
-				p.Total++
-				if q.Offset > 0 {
-					rows = append(rows, int32(at))
-				} else {
-					f.add(int32(at))
-				}
-			}
-		}
-		if q.Offset > 0 {
-			rows = window(s.keys(rows, q.Sort, q.Desc), by, q.Offset, limit)
-		} else {
-			rows = f.sorted()
-		}
-		for _, at := range rows {
-			row := s.row(int(at))
+		p, err = s.page(q, m, limit, func(at int32, row *Actor) {
 			if now, err := o.sys.View().Info(s.infos[at].Ref); err == nil {
 				row.Children = now.Children
 			}
-			p.Actors = append(p.Actors, row)
-		}
+		})
 	})
+	return p, err
+}
+
+// check compiles a query, or says what is wrong with it.
+func (q *Query) check() (m *matcher, limit int, err error) {
+	if m, err = q.Select.compile(q.Search); err != nil {
+		return nil, 0, err
+	}
+	if limit, err = limitOf(q.Limit); err != nil {
+		return nil, 0, err
+	}
+	if q.Offset < 0 || q.Offset > 1<<30 {
+		return nil, 0, invalid("an offset of %d", q.Offset)
+	}
+	return m, limit, nil
+}
+
+// page is a part of the list of actors; children sets how many children a row has.
+func (s *snapshot) page(q Query, m *matcher, limit int, children func(at int32, row *Actor)) (Page, error) {
+	by, err := s.order(q.Sort, q.Desc)
 	if err != nil {
 		return Page{}, err
+	}
+	p := Page{Version: Version, Now: s.now.UTC(), Actors: []Actor{}}
+	var rows []int32
+	f := firsts{most: limit, order: by}
+	for at := range s.infos {
+		if i := &s.infos[at]; !i.Parent.IsZero() && m.match(i) {
+			p.Total++
+			if q.Offset > 0 {
+				rows = append(rows, int32(at))
+			} else {
+				f.add(int32(at))
+			}
+		}
+	}
+	if q.Offset > 0 {
+		rows = window(s.keys(rows, q.Sort, q.Desc), by, q.Offset, limit)
+	} else {
+		rows = f.sorted()
+	}
+	for _, at := range rows {
+		row := s.row(int(at))
+		children(at, &row)
+		p.Actors = append(p.Actors, row)
 	}
 	return p, nil
 }

@@ -20,51 +20,7 @@ func (o *Observer) System() System {
 	if o.o.codes != nil {
 		s.Codes = append(s.Codes, o.o.codes()...)
 	}
-	types := map[string]*Type{}
-	of := func(name string) *Type {
-		x := types[name]
-		if x == nil {
-			x = &Type{Name: name}
-			types[name] = x
-		}
-		return x
-	}
-	o.view(func(v *snapshot) {
-		for name, e := range v.ended {
-			x := of(name)
-			x.Turns, x.Crashes, x.Restarts, x.Fuel = e.Turns, e.Crashes, e.Restarts, e.Fuel
-		}
-		s.Now = v.now.UTC()
-		var states [host.StateStopping + 1]int
-		var last *Type
-		for at := range v.infos {
-			i := &v.infos[at]
-			if i.Parent.IsZero() {
-				if i.State == host.StateStopping || i.Failed {
-					s.Ready = false
-				}
-				continue
-			}
-			if topLevel(i) && (i.State == host.StateStarting || ofHost(i) && (i.Failed || i.State == host.StateDelayed)) {
-				s.Ready = false
-			}
-			if last == nil || last.Name != i.Type {
-				last = of(i.Type)
-			}
-			last.add(i)
-			states[i.State]++
-			s.Actors++
-			s.Mailbox += i.Mailbox
-			s.MailboxBytes += i.MailboxBytes
-			s.OldestNS = max(s.OldestNS, v.oldest[at])
-		}
-		s.Asleep = states[host.StateAsleep]
-		for state, n := range states {
-			if n > 0 {
-				s.States[stateOf(host.ActorState(state))] = n
-			}
-		}
-	})
+	o.view(func(v *snapshot) { v.sum(&s) })
 	if o.o.services != nil {
 		for _, r := range o.o.services() {
 			if x, down := r.Outage(); down {
@@ -83,13 +39,60 @@ func (o *Observer) System() System {
 	if err := o.sys.Cause(); err != nil {
 		s.Ready, s.Ended = false, line(err.Error())
 	}
+	return s
+}
+
+// sum adds what the actors have come to, those that have ended included.
+func (v *snapshot) sum(s *System) {
+	types := map[string]*Type{}
+	of := func(name string) *Type {
+		x := types[name]
+		if x == nil {
+			x = &Type{Name: name}
+			types[name] = x
+		}
+		return x
+	}
+	for name, e := range v.ended {
+		x := of(name)
+		x.Turns, x.Crashes, x.Restarts, x.Fuel = e.Turns, e.Crashes, e.Restarts, e.Fuel
+	}
+	s.Now = v.now.UTC()
+	var states [host.StateStopping + 1]int
+	var last *Type
+	for at := range v.infos {
+		i := &v.infos[at]
+		if i.Parent.IsZero() {
+			if i.State == host.StateStopping || i.Failed {
+				s.Ready = false
+			}
+			continue
+		}
+		if topLevel(i) && (i.State == host.StateStarting || ofHost(i) && (i.Failed || i.State == host.StateDelayed)) {
+			s.Ready = false
+		}
+		if last == nil || last.Name != i.Type {
+			last = of(i.Type)
+		}
+		last.add(i)
+		states[i.State]++
+		s.Actors++
+		s.Mailbox += i.Mailbox
+		s.MailboxBytes += i.MailboxBytes
+		s.OldestNS = max(s.OldestNS, v.oldest[at])
+	}
+	s.Asleep = states[host.StateAsleep]
+	for state, n := range states {
+		if n > 0 {
+			s.States[stateOf(host.ActorState(state))] = n
+		}
+	}
 	for _, x := range types {
 		s.Turns += x.Turns
 		s.Fuel += x.Fuel
 		s.Types = append(s.Types, *x)
 	}
 	slices.SortFunc(s.Types, func(a, b Type) int { return cmp.Compare(a.Name, b.Name) })
-	return s
 }
 
 // topLevel reports whether the actor is a child of /user or /system.

@@ -4,50 +4,54 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 )
 
 // Tree is a part of the tree, level by level. Nodes that are left out are
 // counted where they would be, and in every sum.
 func (o *Observer) Tree(q TreeQuery) (TreeNode, error) {
-	limit, err := limitOf(q.Limit)
+	if err := q.check(); err != nil {
+		return TreeNode{}, err
+	}
+	ref, err := o.sys.Lookup(q.Under)
+	if err != nil {
+		return TreeNode{}, noActor(q.Under)
+	}
+	var root TreeNode
+	o.view(func(s *snapshot) { root, err = s.tree(q, ref.UID()) })
+	return root, err
+}
+
+// check puts the defaults in, or says what is wrong with a query.
+func (q *TreeQuery) check() (err error) {
+	if q.Limit, err = limitOf(q.Limit); err != nil {
+		return err
+	}
+	q.Depth, q.Nodes, q.Under = cmp.Or(q.Depth, 3), cmp.Or(q.Nodes, 1000), cmp.Or(q.Under, "/user")
+	switch {
+	case q.Depth < 0 || q.Depth > 64:
+		return invalid("a depth is from 1 to 64, not %d", q.Depth)
+	case q.Nodes < 0 || q.Nodes > MaxTreeNodes:
+		return invalid("a tree has 1 to %d nodes, not %d", MaxTreeNodes, q.Nodes)
+	case q.Offset < 0 || q.Offset > 1<<30:
+		return invalid("an offset of %d", q.Offset)
+	}
+	return nil
+}
+
+// tree is the tree below an actor, of a query that was checked.
+func (s *snapshot) tree(q TreeQuery, root abi.Ref) (TreeNode, error) {
+	by, err := s.order(q.Sort, q.Desc)
 	if err != nil {
 		return TreeNode{}, err
 	}
-	depth := q.Depth
-	switch {
-	case depth == 0:
-		depth = 3
-	case depth < 0 || depth > 64:
-		return TreeNode{}, invalid("a depth is from 1 to 64, not %d", depth)
+	g := s.forest()
+	at := g.index.find(root)
+	if at < 0 { // it is younger than the snapshot, or has just ended
+		return TreeNode{}, noActor(q.Under)
 	}
-	most := cmp.Or(q.Nodes, 1000)
-	if most < 0 || most > MaxTreeNodes {
-		return TreeNode{}, invalid("a tree has 1 to %d nodes, not %d", MaxTreeNodes, q.Nodes)
-	}
-	if q.Offset < 0 || q.Offset > 1<<30 {
-		return TreeNode{}, invalid("an offset of %d", q.Offset)
-	}
-	under := cmp.Or(q.Under, "/user")
-	ref, err := o.sys.Lookup(under)
-	if err != nil {
-		return TreeNode{}, noActor(under)
-	}
-	var root TreeNode
-	o.view(func(s *snapshot) {
-		var by order
-		if by, err = s.order(q.Sort, q.Desc); err != nil {
-			return
-		}
-		g := s.forest()
-		at := g.index.find(ref.UID())
-		if at < 0 { // it is younger than the snapshot, or has just ended
-			err = noActor(under)
-			return
-		}
-		root = g.grow(at, depth, limit, most, q, by)
-	})
-	return root, err
+	return g.grow(at, q.Depth, q.Limit, q.Nodes, q, by), nil
 }
 
 // forest is the parents and children of a snapshot.
