@@ -181,6 +181,8 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"POST", "/v1/reload", `{}`, "200"},
 		{"POST", "/v1/reload", `{"restart":true}`, "default"},
 		{"POST", "/v1/shutdown", `{}`, "200"},
+		{"GET", "/v1/replay", "", "default"},
+		{"POST", "/v1/replay", `{"at":"2026-01-02T15:04:05Z"}`, "default"},
 		{"GET", "/healthz", "", "200"},
 		{"GET", "/readyz", "", "200"},
 		{"GET", "/v1/kv", "", "200"},

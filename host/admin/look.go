@@ -22,6 +22,7 @@ type About struct {
 	Socket  string `json:"socket,omitempty"`  // path
 	Address string `json:"address,omitempty"` // on TCP
 	Health  string `json:"health,omitempty"`  // address where health is answered apart
+	Replay  bool   `json:"replay,omitempty"`  // a recording is served, see /v1/replay
 }
 
 // Table is what `wasmactors top --json` prints.
@@ -38,6 +39,7 @@ func (s *Server) about(c *call) error {
 	if s.health != nil {
 		a.Health = s.health.String()
 	}
+	a.Replay = s.replay != nil
 	return c.json(a)
 }
 
@@ -265,8 +267,12 @@ type Absence struct {
 }
 
 func (s *Server) healthy(c *call) error {
+	sys := s.at().sys
+	if sys == nil {
+		return c.health(Health{Status: "ok"})
+	}
 	select {
-	case <-s.at().sys.Terminated():
+	case <-sys.Terminated():
 		return c.health(Health{Status: "ended"})
 	default:
 		return c.health(Health{Status: "ok"})

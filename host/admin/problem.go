@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/observe"
+	"github.com/wasmactors/wasmactors/host/rerun"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -51,6 +52,9 @@ var known = []struct {
 	{observe.ErrNoReport, http.StatusNotFound, "no_such_report", "wasmactors crashes lists those that are kept"},
 	{observe.ErrClosed, http.StatusServiceUnavailable, "ended", ""},
 	{observe.ErrBusy, http.StatusTooManyRequests, "busy", "try again when they have ended"},
+	{rerun.ErrNoActor, http.StatusNotFound, "no_such_actor", seeTree},
+	{rerun.ErrTime, http.StatusBadRequest, "no_such_time", "GET /v1/replay has the begin and the end"},
+	{rerun.ErrMoving, http.StatusTooManyRequests, "busy", "try again when it is there"},
 	{host.ErrUnknown, http.StatusNotFound, "no_such_actor", seeTree},
 	{host.ErrStopped, http.StatusGone, "stopped", ""},
 	{host.ErrClosed, http.StatusServiceUnavailable, "ended", "the bundle has ended or is about to"},

@@ -30,6 +30,7 @@ type route struct {
 	answer       any  // the answer, as an example of its type; nil: see media
 	media        []string
 	stream       bool
+	still        bool // also of a recording
 	serve        func(*Server, *call) error
 }
 
@@ -129,6 +130,9 @@ func (s *Server) dispatch(d *door, w http.ResponseWriter, r *http.Request) error
 			return &Problem{http.StatusForbidden, "read_only", "this token is read-only", ""}
 		}
 		defer serving(r, c.share())()
+	}
+	if s.replay != nil && !rt.still {
+		return notOfRecordings(rt)
 	}
 	if err := c.read(s, rt); err != nil {
 		return err

@@ -16,9 +16,10 @@ import (
 	"github.com/wasmactors/wasmactors/host/observe"
 )
 
-// Server serves one system. Its methods are for any goroutine.
+// Server serves one system, or a recording. Its methods are for any goroutine.
 type Server struct {
 	cfg      Config
+	replay   *recorded // nil: it serves a system
 	served   atomic.Pointer[served]
 	own      *observe.Observer // closed with the server
 	sessions sessions
@@ -45,17 +46,21 @@ func now() time.Time { return time.Now() }
 // Serve begins to serve a system and returns. The server ends when ctx does, or with Close.
 // An error says what could not be opened; nothing is left open then.
 func Serve(ctx context.Context, sys *host.System, cfg Config) (*Server, error) {
+	return serve(ctx, cfg, nil, &served{sys: sys, metrics: cfg.metrics})
+}
+
+func serve(ctx context.Context, cfg Config, replay *recorded, of *served) (*Server, error) {
 	if cfg.log == nil {
 		return nil, errors.New("admin: the Config is not valid: make it with NewConfig")
 	}
 	s := &Server{
-		cfg: cfg, sessions: sessions{most: cfg.bounds.sessions}, reading: make(chan struct{}, 1),
+		cfg: cfg, replay: replay, sessions: sessions{most: cfg.bounds.sessions}, reading: make(chan struct{}, 1),
 	}
 	for h := range share(shares) {
 		s.rooms[h] = h.room(cfg.bounds)
 	}
 	s.routes = routeTable()
-	s.served.Store(&served{sys: sys, metrics: cfg.metrics})
+	s.served.Store(of)
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	if err := s.open(); err != nil {
 		s.end(err)
@@ -111,7 +116,11 @@ func (s *Server) open() error {
 		s.health = l.Addr()
 		all = append(all, open{l, &door{health: true}})
 	}
-	if s.at().model = s.cfg.observer; s.cfg.observer == nil {
+	switch {
+	case s.replay != nil: // which is the model
+	case s.cfg.observer != nil:
+		s.at().model = s.cfg.observer
+	default:
 		s.own = observe.New(s.at().sys, observe.Options{}.WithHistory())
 		s.at().model = s.own
 	}
@@ -143,7 +152,7 @@ func (s *Server) httpServer(d *door) *http.Server {
 
 // served is the system that a server shows.
 type served struct {
-	sys     *host.System
+	sys     *host.System // nil: a recording is served
 	model   model
 	metrics http.Handler // nil: none
 }
@@ -152,6 +161,7 @@ func (s *Server) at() *served { return s.served.Load() }
 
 // Show goes on with another system, after the one before has ended: with its observer, which the caller closes, and
 // its metrics, nil for none. Listeners, tokens and sessions stay. Streams of the system before have ended with its observer.
+// It is for servers of systems.
 func (s *Server) Show(sys *host.System, o *observe.Observer, metrics http.Handler) {
 	s.served.Store(&served{sys, o, metrics})
 	s.readiness.forget()

@@ -233,6 +233,9 @@ func (s *Server) trace(c *call) error {
 	if o.For, err = c.seconds("seconds", 0, time.Hour); err != nil {
 		return err
 	}
+	if s.replay != nil {
+		return s.traceRecorded(c, o)
+	}
 	stream, err := s.at().model.Trace(c.query.Get("path"), o)
 	if err != nil {
 		return err

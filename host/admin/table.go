@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/wasmactors/wasmactors/host/observe"
 )
@@ -44,18 +45,18 @@ func table() []*route {
 		return &route{method: http.MethodPost, path: "/v1/" + name, needs: full, about: about, body: Command{}, answer: observe.Outcome{},
 			serve: func(s *Server, c *call) error { return s.command(c, name) }}
 	}
-	return append(append(keysRoutes(), clusterRoutes()...), []*route{
-		{method: http.MethodGet, path: "/v1/server", needs: reader, about: "The server itself: where it listens, and what this caller may do.", answer: About{}, serve: (*Server).about},
-		{method: http.MethodGet, path: "/v1/system", needs: reader, about: "The system as a whole, with totals by type.", answer: observe.System{}, serve: (*Server).system},
+	return append(slices.Concat(keysRoutes(), clusterRoutes(), replayRoutes()), []*route{
+		{method: http.MethodGet, path: "/v1/server", still: true, needs: reader, about: "The server itself: where it listens, and what this caller may do.", answer: About{}, serve: (*Server).about},
+		{method: http.MethodGet, path: "/v1/system", still: true, needs: reader, about: "The system as a whole, with totals by type.", answer: observe.System{}, serve: (*Server).system},
 		{method: http.MethodGet, path: "/v1/history", needs: reader, about: "How the system has developed: totals at times in the past, a day at most.", answer: observe.History{},
 			params: []param{{name: "seconds", kind: secondsParam, about: "how far back; an hour if it is missing"}}, serve: (*Server).history},
 		{method: http.MethodGet, path: "/v1/latencies", needs: reader, about: "How long turns, requests from outside and requests of services took: histograms since the start.", answer: observe.Latencies{}, serve: (*Server).latencies},
-		{method: http.MethodGet, path: "/v1/actors", needs: reader, about: "A list of actors: chosen, sorted, a page of it.", answer: observe.Page{},
+		{method: http.MethodGet, path: "/v1/actors", still: true, needs: reader, about: "A list of actors: chosen, sorted, a page of it.", answer: observe.Page{},
 			params: params(selecting, []param{{name: "search", about: "a part of the path or of the type"}}, sorting, paging), serve: (*Server).actors},
-		{method: http.MethodGet, path: "/v1/tree", needs: reader, about: "An actor and what is below it, with sums of each subtree.", answer: observe.TreeNode{},
+		{method: http.MethodGet, path: "/v1/tree", still: true, needs: reader, about: "An actor and what is below it, with sums of each subtree.", answer: observe.TreeNode{},
 			params: params([]param{{name: "under", about: "the path of its root; /user if it is missing"}, {name: "depth", kind: countParam, about: "levels below it; 0: the default"},
 				{name: "limit", kind: countParam, about: "children of each node; 0: the default"}, {name: "offset", kind: countParam, about: "skip this many children of the root"}}, sorting), serve: (*Server).tree},
-		{method: http.MethodGet, path: "/v1/actor", needs: reader, about: "One actor in full.", answer: observe.Detail{}, params: []param{path}, serve: (*Server).actor},
+		{method: http.MethodGet, path: "/v1/actor", still: true, needs: reader, about: "One actor in full.", answer: observe.Detail{}, params: []param{path}, serve: (*Server).actor},
 		{method: http.MethodGet, path: "/v1/events", needs: reader, about: "Past events, and with follow new ones, one a line. A line whose event is \"dropped\" says how many were lost because they were not read in time, the last line, \"end\", why the stream ends.",
 			params: []param{{name: "follow", kind: flagParam, about: "continue with new events"}, {name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},
 				{name: "kind", kind: textsParam, about: "a kind of event, such as failed"}, {name: "not-path", kind: textsParam, about: "leave out: a glob on the actor's path"},
@@ -71,7 +72,7 @@ func table() []*route {
 		{method: http.MethodGet, path: "/v1/dead-letters", needs: reader, about: "Messages that were not delivered, the last ones that are kept.", answer: observe.DeadPage{},
 			params: params([]param{{name: "to", kind: textsParam, about: "a glob on the recipient's path"}, {name: "from", kind: textsParam, about: "a glob on the sender's path"},
 				{name: "reason", kind: textsParam, about: "why it was not delivered"}, {name: "id", kind: textsParam, about: "the number of a dead letter"}}, paging), serve: (*Server).deadLetters},
-		{method: http.MethodGet, path: "/v1/trace", needs: reader, about: "The messages that an actor gets and sends, from now on, one a line; it ends as the stream of events does, and with the actor.",
+		{method: http.MethodGet, path: "/v1/trace", still: true, needs: reader, about: "The messages that an actor gets and sends, from now on, one a line; it ends as the stream of events does, and with the actor. Of a recording: those after the time that is shown, at once.",
 			params: []param{path, {name: "messages", kind: countParam, about: "end after this many messages"}, {name: "seconds", kind: secondsParam, about: "end after this time"}, {name: "payload", kind: countParam, about: "keep this many bytes of each payload"}},
 			media:  []string{mediaLines, mediaSSE}, stream: true, answer: observe.TraceRecord{}, serve: (*Server).trace},
 		{method: http.MethodGet, path: "/v1/flow", needs: reader, about: "Messages by sender and receiver, sampled for some seconds.", answer: observe.Flow{},
@@ -101,12 +102,12 @@ func table() []*route {
 		{method: http.MethodPost, path: "/v1/shutdown", needs: full, about: "Begins the orderly end of all that runs, as Ctrl-C does.", answer: Ending{}, serve: (*Server).endAll},
 		{method: http.MethodPost, path: "/v1/dead-letters/redeliver", needs: full, about: "Sends dead letters again.", body: Redelivery{}, answer: observe.Outcome{}, serve: (*Server).redeliver},
 
-		{method: http.MethodPost, path: "/v1/session", needs: reader, about: "Exchanges a token for a cookie and a key, for a page of this server. Both are needed: the key as the header " + SessionKey + ".", answer: Session{}, serve: (*Server).beginSession},
-		{method: http.MethodDelete, path: "/v1/session", needs: reader, about: "Ends the session.", serve: (*Server).endSession},
-		{method: http.MethodGet, path: "/v1/openapi.json", needs: reader, about: "This description.", media: []string{mediaJSON}, serve: (*Server).openAPI},
+		{method: http.MethodPost, path: "/v1/session", still: true, needs: reader, about: "Exchanges a token for a cookie and a key, for a page of this server. Both are needed: the key as the header " + SessionKey + ".", answer: Session{}, serve: (*Server).beginSession},
+		{method: http.MethodDelete, path: "/v1/session", still: true, needs: reader, about: "Ends the session.", serve: (*Server).endSession},
+		{method: http.MethodGet, path: "/v1/openapi.json", still: true, needs: reader, about: "This description.", media: []string{mediaJSON}, serve: (*Server).openAPI},
 		{method: http.MethodGet, path: "/metrics", needs: reader, about: "Figures for Prometheus, if they are on.", media: []string{"text/plain"}, serve: (*Server).scrape},
-		{method: http.MethodGet, path: "/healthz", about: "200 while the system runs.", answer: Health{}, serve: (*Server).healthy},
-		{method: http.MethodGet, path: "/readyz", about: "200 when every top-level actor has begun and every service serves, until the system ends; in a cluster while the node may act for half of its lease.", answer: Health{}, serve: (*Server).ready},
+		{method: http.MethodGet, path: "/healthz", still: true, about: "200 while the system runs.", answer: Health{}, serve: (*Server).healthy},
+		{method: http.MethodGet, path: "/readyz", still: true, about: "200 when every top-level actor has begun and every service serves, until the system ends; in a cluster while the node may act for half of its lease.", answer: Health{}, serve: (*Server).ready},
 	}...)
 }
 

@@ -3,10 +3,11 @@
 import { attr, h, show, text } from './ui/dom.js';
 import { duration, visible } from './lib/format.js';
 import { Series } from './lib/series.js';
-import { get, login, logout, session, whenDenied } from './ui/api.js';
+import { get, isReplay, login, logout, serves, session, whenDenied } from './ui/api.js';
 import { failed, region } from './ui/dialog.js';
 import { help, shortcuts } from './ui/keys.js';
 import { configure, interval, isPaused, onChange, pause, Poller } from './ui/live.js';
+import { replayBar } from './ui/replay.js';
 import { load, nextTheme, save, theme } from './ui/settings.js';
 import * as actor from './views/actor.js';
 import * as actors from './views/actors.js';
@@ -21,6 +22,8 @@ import * as supervision from './views/supervision.js';
 // The places that the navigation leads to, in the order of their keys.
 const places = [['', overview], ['actors', actors], ['supervision', supervision], ['crashes', crash], ['dead-letters', dead], ['events', events], ['logs', logs], ['flow', flow]];
 const views = new Map([...places, ['actor', actor]]);
+const ofRecordings = ['', 'actors', 'actor']; // the other views show what a recording does not have
+const there = (name) => views.has(name) && (!isReplay() || ofRecordings.includes(name));
 
 // app is what views know of the page.
 const app = {
@@ -34,6 +37,7 @@ const app = {
 };
 
 let view = null;
+let known = false; // what the server shows
 const main = h('main', { id: 'main', tabindex: '-1' });
 const links = places.map(([name, v], i) => h('a', { href: `#/${name}`, 'aria-keyshortcuts': String(i + 1) }, v.title));
 const name = h('span', { class: 'system-name' }, 'wasmactors');
@@ -48,6 +52,10 @@ const header = h('header', { class: 'top' },
   h('button', { type: 'button', class: 'skip', on: { click: () => main.focus() } }, 'Skip to the content'),
   h('div', { class: 'brand' }, name, access), status,
   h('div', { class: 'tools' }, every, pauser, themer, h('button', { type: 'button', class: 'quiet', 'aria-label': 'Keyboard shortcuts', 'aria-keyshortcuts': '?', on: { click: () => help(keys) } }, '?'), leave));
+const replay = replayBar(() => {
+  app.series.samples = [];
+  poller.now();
+});
 const nav = h('nav', { class: 'places', 'aria-label': 'Views' }, links);
 
 function label(t) {
@@ -57,7 +65,7 @@ function label(t) {
 
 const poller = new Poller(refresh, (r) => {
   header.dataset.state = r.state;
-  let says = 'live';
+  let says = isReplay() ? 'a recording' : 'live';
   if (r.state === 'asleep') says = { hidden: 'asleep', idle: 'asleep: nobody has touched the page for a while', paused: 'paused' }[r.why];
   if (r.state === 'retrying') says = `${r.problem.status === 0 ? 'not connected' : visible(r.problem.message)}, trying again in ${duration(r.wait * 1e6)}`;
   text(status.lastChild, says);
@@ -65,9 +73,18 @@ const poller = new Poller(refresh, (r) => {
 
 // refresh asks for the system and for what the view shows, at the same time.
 async function refresh(signal) {
+  if (!known) {
+    const about = await get('server', {}, signal);
+    if (signal.aborted) return;
+    known = true;
+    serves(about);
+    places.forEach(([p], i) => (links[i].hidden = !there(p)));
+    replay.element.hidden = true;
+    route();
+  }
   performance.mark('refresh');
   const of = view;
-  const [system] = await Promise.all([get('system', {}, signal), of?.refresh?.(signal)]);
+  const [system] = await Promise.all([get('system', {}, signal), of?.refresh?.(signal), isReplay() ? replay.refresh(signal) : null]);
   if (signal.aborted) return;
   const drawing = performance.now();
   take(system);
@@ -96,9 +113,10 @@ function take(s) {
 
 // route shows the view that the address names.
 function route() {
+  if (!known) return;
   const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const of = views.get(path) ?? overview;
-  app.route = { name: views.has(path) ? path : '', params: new URLSearchParams(query) };
+  const of = there(path) ? views.get(path) : overview;
+  app.route = { name: there(path) ? path : '', params: new URLSearchParams(query) };
   view?.unmount?.();
   for (const f of app.leaving) f();
   app.leaving = [];
@@ -135,13 +153,13 @@ function ask(says) {
 
 function begin() {
   text(access, session.access === 'full' ? '' : 'read only');
-  show(document.body, header, nav, main, region);
+  show(document.body, header, nav, replay.element, main, region);
   app.series.samples = [];
-  route();
+  known = false;
   poller.start();
 }
 
-const go = (i) => () => (location.hash = links[i].getAttribute('href'));
+const go = (i) => () => links[i].hidden || (location.hash = links[i].getAttribute('href'));
 const keys = [
   ...places.map(([, v], i) => ({ key: String(i + 1), says: v.title, run: go(i) })),
   { key: '/', says: 'Find or filter in this view', run: () => (view?.search ? view.search() : document.querySelector('main [data-search]')?.focus()) },

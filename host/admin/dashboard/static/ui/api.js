@@ -60,9 +60,25 @@ function keep(s) {
   save('key', session.key || null);
 }
 
-// mayChange reports whether the session is more than one to look with.
+// about is what the server has said of itself: with replay it shows a recording, which is not changed.
+let about = {};
+export function serves(a) {
+  about = a;
+}
+
+// isReplay reports whether the server shows a recording.
+export function isReplay() {
+  return about.replay === true;
+}
+
+// mayChange reports whether the session is more than one to look with, and there is something that can be changed.
 export function mayChange() {
-  return session.access === 'full';
+  return session.access === 'full' && !isReplay();
+}
+
+// mayMove reports whether the session may show another time of a recording.
+export function mayMove() {
+  return session.access === 'full' && isReplay();
 }
 
 // request is fetch with what every request carries.

@@ -8,7 +8,7 @@ import { bars, spark } from '../ui/chart.js';
 import { dueAt, setWait } from '../ui/ticker.js';
 import { follow } from '../ui/stream.js';
 import { buttons } from '../ui/verbs.js';
-import { get, mayChange } from '../ui/api.js';
+import { get, isReplay, mayChange } from '../ui/api.js';
 import { stackOf, Resume } from './crash.js';
 import { line } from './events.js';
 import { supervision } from './supervision.js';
@@ -33,14 +33,14 @@ export function mount(root, app) {
   const sup = h('div', { class: 'supervision' });
   const failure = h('div');
   const children = h('div');
-  const failureCard = card('Last failure', { actions: h('a', { href: `#/crashes?path=${encodeURIComponent(of)}` }, 'all reports') }, failure);
+  const failureCard = card('Last failure', { actions: isReplay() ? null : h('a', { href: `#/crashes?path=${encodeURIComponent(of)}` }, 'all reports') }, failure);
   const childrenCard = card('Children', { actions: h('a', { href: `#/actors?q=${encodeURIComponent(`path:"${of}/**"`)}` }, 'all below') }, children);
   const page = h('div', { class: 'actor' },
-    verbs, h('div', { class: 'charts' }, turns.element, mailbox.element),
+    verbs, isReplay() ? null : h('div', { class: 'charts' }, turns.element, mailbox.element),
     h('div', { class: 'cards' },
-      card('Figures', {}, figures), card('Supervision', {}, sup), failureCard,
-      card('Host memory', {}, parts), card('Limits', {}, limits), childrenCard),
-    traceCard(of, app), eventsCard(of, app));
+      card('Figures', {}, figures), isReplay() ? null : card('Supervision', {}, sup), failureCard,
+      isReplay() ? null : card('Host memory', {}, parts), card('Limits', {}, limits), childrenCard),
+    traceCard(of, app), isReplay() ? null : eventsCard(of, app));
   show(root, h('h1', { class: 'actor-name' }, guest(last(of)), ' ', state, ' ', due), trail, problem, page);
   let actions = null;
 
@@ -60,7 +60,7 @@ export function mount(root, app) {
     const c = d.counts;
     show(figures, facts([
       ['Type', h('a', { href: `#/actors?q=${encodeURIComponent(`type:"${d.type}"`)}` }, guest(d.type))],
-      ['Incarnation', d.state === 'delayed' ? `${exact(d.incarnation)} has ended` : alive(d) ? `${exact(d.incarnation)}, for ${alive(d)}` : 'none at the moment'],
+      ['Incarnation', d.state === 'delayed' ? `${exact(d.incarnation)} has ended` : alive(d, app) ? `${exact(d.incarnation)}, for ${alive(d, app)}` : 'none at the moment'],
       ['Turns', exact(d.turns)], ['Fuel', exact(d.fuel)],
       ['Crashes', exact(d.crashes)], ['Restarts', exact(d.restarts)],
       ['Waiting', `${plural(d.mailbox, 'message')}, ${bytes(d.mailbox_bytes)}`],
@@ -111,9 +111,9 @@ export function mount(root, app) {
   };
 }
 
-function alive(d) {
+function alive(d, app) {
   const since = Date.parse(d.since);
-  return since > 0 ? duration(between(d.since, new Date().toISOString())) : '';
+  return since > 0 ? duration(between(d.since, isReplay() ? (app.system?.now ?? d.since) : new Date().toISOString())) : '';
 }
 
 // crumbs links to every actor above.
@@ -142,7 +142,7 @@ function capabilities(c) {
 // traceCard shows messages in and out, while somebody wants to see them.
 function traceCard(of, app) {
   const out = h('div', { class: 'trace', role: 'log', 'aria-live': 'off', 'aria-label': 'Messages' });
-  const says = h('p', { class: 'help', role: 'status' }, 'Messages are looked at only while this runs.');
+  const says = h('p', { class: 'help', role: 'status' }, isReplay() ? 'Those behind the time that is shown, to the end of the recording.' : 'Messages are looked at only while this runs.');
   let stop = null;
   const end = (why) => {
     stop?.();

@@ -7,7 +7,7 @@ import { niceBytes } from '../lib/plot.js';
 import { quantile, since, total } from '../lib/quantile.js';
 import { rates } from '../lib/axis.js';
 import { spark, stack } from '../ui/chart.js';
-import { download, get } from '../ui/api.js';
+import { download, get, isReplay } from '../ui/api.js';
 import { failed } from '../ui/dialog.js';
 import { crashFeed } from './crash.js';
 
@@ -40,7 +40,8 @@ export function mount(root, app) {
     past = null;
     app.refresh();
   } } }, ranges.map(([value, label]) => h('option', { value, selected: (p.get('range') ?? '') === value }, label)));
-  show(root,
+  if (isReplay()) show(root, h('h1', {}, 'Overview'), card('Actors by state', {}, bar.element, legend), h('div', { class: 'columns' }, card('Types', { class: 'grow' }, types.element), card('System', {}, about)));
+  else show(root,
     h('div', { class: 'bar heading' }, h('h1', {}, 'Overview'), range),
     h('div', { class: 'charts' }, Object.values(charts).map((c) => c.element)),
     card('Actors by state', {}, bar.element, legend),
@@ -51,7 +52,7 @@ export function mount(root, app) {
         card('System', {}, about))),
     card('Times', {}, times.element),
     fuel.element);
-  const stopFeed = crashFeed(failures, { most: 6 });
+  const stopFeed = isReplay() ? null : crashFeed(failures, { most: 6 });
 
   function update() {
     const s = app.system;
@@ -84,6 +85,7 @@ export function mount(root, app) {
   return {
     update,
     async refresh(signal) {
+      if (isReplay()) return;
       const seconds = range.value;
       const [l, got] = await Promise.all([get('latencies', {}, signal), seconds && !(past?.seconds === seconds && performance.now() - past.asked < 10_000) ? get('history', { seconds }, signal) : null]);
       times.update(l);
@@ -93,7 +95,7 @@ export function mount(root, app) {
         past = { seconds, asked: performance.now(), moments };
       }
     },
-    unmount: stopFeed,
+    unmount: () => stopFeed?.(),
   };
 }
 
