@@ -171,6 +171,9 @@ func replayRecording(c *cli.Context, env *environment, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkServing(c, o); err != nil {
+		return err
+	}
 	engine, err := replayEngine(c)
 	if err != nil {
 		return err
@@ -184,6 +187,9 @@ func replayRecording(c *cli.Context, env *environment, name string) error {
 	}
 	if of.Missing != nil {
 		env.note(oneLine(fmt.Sprintf("%s: %v; what is before that is repeated", name, of.Missing)))
+	}
+	if c.IsSet("serve") {
+		return serveRecording(c, env, engine, name, of, o)
 	}
 	began := time.Now()
 	r, err := rerun.Run(ctx, engine, of, o)

@@ -42,11 +42,15 @@ func replayCommand(env *environment) *cli.Command {
 			"Exit codes: 0 reproduced, or handled by another module; 3 not; 5 the module is missing; 2 the file or the module is wrong.\n\nExamples:\n\n" +
 			"   wasmactors replay crash-20260101-120000.000000-cart-3f2a9c01.wacrash\n" +
 			"   wasmactors replay crash.wacrash --module fixed.wasm\n" +
-			"   wasmactors replay --step crash.wacrash",
+			"   wasmactors replay --step crash.wacrash\n" +
+			"   wasmactors replay --serve 127.0.0.1:7777 run.wrec",
 		Flags: append(cacheFlags(),
 			&cli.StringFlag{Name: "module", Usage: "take the module in `FILE`; of a recording: give its messages to that, too, and compare (NAME=FILE if it is about several)"},
 			&cli.StringFlag{Name: "until", Usage: "of a recording: stop at `PLACE`: a time, a duration since its begin, failure, or an actor's turn as /user/a:12"},
 			&cli.StringFlag{Name: "actor", Usage: "of a recording: repeat only what leads to the turns of the actor at `PATH`, as /user/a"},
+			&cli.StringFlag{Name: "serve", Usage: "of a recording: show it at a time of it, to the dashboard and to tree, top and trace, at `ADDRESS` on loopback with a token, as 127.0.0.1:7777 (port 0: any)"},
+			&cli.StringFlag{Name: "admin-token-file", Usage: "with --serve: the token is in `FILE`, mode 0600, which is made if it is missing (default: a file beside the socket, for this run)"},
+			&cli.StringFlag{Name: "admin-read-token-file", Usage: "with --serve: a read-only token, which moves nothing, is in `FILE`, which is made if it is missing"},
 			&cli.BoolFlag{Name: "interpreter", Usage: "run it in the interpreter instead of compiled"},
 			&cli.StringFlag{Name: "to-scenario", Usage: "instead of repeating it, write its messages as a scenario of wasmactors test to `FILE` (-: standard output), which fails until they are handled"},
 			&cli.BoolFlag{Name: "events", Usage: "list all events before the failure that the file has, not only the last ones"},
@@ -90,7 +94,7 @@ func replayFile(c *cli.Context, env *environment) error {
 	if isRecording(name) {
 		return replayRecording(c, env, name)
 	}
-	for _, flag := range []string{"until", "actor"} {
+	for _, flag := range []string{"until", "actor", "serve", "admin-token-file", "admin-read-token-file"} {
 		if c.IsSet(flag) {
 			return usage("--%s is for recordings, %s is none", flag, name)
 		}
