@@ -25,7 +25,7 @@ const (
 	eventsBacklog  = 1024      // that may wait to be kept
 )
 
-// lastEvents are the last events of a system, as JSON without stacks: those are in the crash reports of the node.
+// lastEvents are the last events of a system, as JSON without stacks and messages: those are in the crash reports of the node.
 type lastEvents struct {
 	mu    sync.Mutex
 	texts []json.RawMessage
@@ -49,6 +49,11 @@ func (k *lastEvents) keep(e host.Event) {
 		short := *f
 		short.Stack, short.GuestStack = nil, ""
 		e.Failure = &short
+	}
+	if m := e.Mail; m != nil {
+		short := *m
+		short.Payload, short.File = nil, ""
+		e.Mail = &short
 	}
 	text, err := e.MarshalJSON()
 	k.mu.Lock()

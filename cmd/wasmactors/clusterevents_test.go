@@ -53,18 +53,48 @@ func TestNodesSayWhatHasHappened(t *testing.T) {
 		t.Error("it answers anything")
 	}
 
+	// An actor is not told, whatever it may send.
+	refused := make(chan error, 1)
+	if _, err := sys.Spawn("curious", host.Func(func(ctx *host.Context, m host.Message) error {
+		switch m.Kind {
+		case abi.KindMessage:
+			return ctx.Ask(ref, asksEvents, 1, patience)
+		case abi.KindReply, abi.KindReplyError:
+			refused <- m.Err()
+		}
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	curious, err := sys.Lookup("/user/curious")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sys.Tell(curious, "go"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-refused:
+		if err == nil || !strings.Contains(err.Error(), "for operators") {
+			t.Errorf("an actor is told: %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("an actor gets no answer")
+	}
+
 	k := &lastEvents{sub: sys.Subscribe(1, nil)}
 	for i := range 3 * mostEvents {
 		k.keep(host.Event{Kind: host.EventLog, Text: fmt.Sprint(i) + strings.Repeat("x", 600)})
 	}
 	k.keep(host.Event{Kind: host.EventLog, Text: strings.Repeat("x", mostEvent)})
-	k.keep(host.Event{Kind: host.EventFailed, Failure: &abi.Failure{Kind: abi.FailureTrap, Reason: "why", Stack: []string{"deep"}, GuestStack: "deeper"}})
+	k.keep(host.Event{Kind: host.EventFailed, Failure: &abi.Failure{Kind: abi.FailureTrap, Reason: "why", Stack: []string{"deep"}, GuestStack: "deeper"},
+		Mail: &host.CrashedMail{Kind: abi.KindMessage, Payload: host.Raw{0x66, 's', 'e', 'c', 'r', 'e', 't'}, Size: 7, File: "/crashes/deep"}})
 	texts, left := k.all()
 	total := 0
 	for _, text := range texts {
 		total += len(text)
 	}
-	if last := string(texts[len(texts)-1]); total > mostEventBytes || len(texts) > mostEvents || len(texts)+left < 3*mostEvents+2 || !strings.Contains(last, "why") || strings.Contains(last, "deep") {
+	if last := string(texts[len(texts)-1]); total > mostEventBytes || len(texts) > mostEvents || len(texts)+left < 3*mostEvents+2 || !strings.Contains(last, "why") || strings.Contains(last, "deep") || strings.Contains(last, "secret") || !strings.Contains(last, `"bytes":7`) {
 		t.Errorf("%d events of %d bytes, %d left out, the last one is %s", len(texts), total, left, last)
 	}
 }

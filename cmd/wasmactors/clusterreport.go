@@ -47,6 +47,9 @@ func (x *membership) reportTo(sys *host.System) error {
 		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents) {
 			return ctx.ReplyError("it takes whether the tree is wanted, true or false, or " + asksEvents)
 		}
+		if what != "" && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
+			return ctx.ReplyError("events are for operators")
+		}
 		last, now := &made[0], ctx.Now()
 		switch {
 		case trees:
