@@ -15,8 +15,12 @@ type arrival struct {
 	signal  *signal.Signal // nil: it is the message
 }
 
-// mostArrivals is how many may wait before packets are waited with; those of one packet may be more.
-const mostArrivals = 4096
+// Bounds of what may wait before packets are waited with; one packet may bring more. Arrivals keep the memory of the packets
+// and frames that they have come in, whatever their own sizes.
+const (
+	mostArrivals = 4096
+	mostArrived  = 16 << 20 // bytes of packets and frames that arrivals share
+)
 
 // keptArrivals is for how many memory is kept.
 const keptArrivals = 1024
@@ -30,9 +34,16 @@ func (n *Node) arrivedSignal(to abi.Ref, g *signal.Signal) {
 	n.arrivals = append(n.arrivals, arrival{to: to, signal: g})
 }
 
+// pinned counts bytes of a packet or a frame, if there are more arrivals than there were before it.
+func (n *Node) pinned(bytes, before int) {
+	if len(n.arrivals) > before {
+		n.arrived += bytes
+	}
+}
+
 // patient waits until another goroutine has handed over most of what has arrived.
 func (n *Node) patient() {
-	for n.running && len(n.arrivals) > mostArrivals {
+	for n.running && (len(n.arrivals) > mostArrivals || n.arrived > mostArrived) {
 		n.handed.Wait()
 	}
 }
@@ -46,7 +57,7 @@ func (n *Node) unlock() {
 	n.running = true
 	for len(n.arrivals) > 0 || len(n.later) > 0 {
 		port, arrived, calls := n.port, n.arrivals, n.later
-		n.arrivals, n.later = n.spare, nil
+		n.arrivals, n.later, n.arrived = n.spare, nil, 0
 		n.spare = nil
 		n.handed.Broadcast()
 		n.mu.Unlock()

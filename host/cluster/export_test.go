@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/network"
 )
 
 // Packet is a packet of one unit, for tests.
@@ -10,5 +11,31 @@ func Packet(from, to Member, session, first uint64, ref abi.Ref, more bool, fram
 	return appendUnit(b, &unit{to: ref, more: more, part: frame})
 }
 
-// MaxFrame is maxFrame.
-const MaxFrame = maxFrame
+// AppendUnit appends a unit to a packet.
+func AppendUnit(packet []byte, ref abi.Ref, more bool, frame []byte) []byte {
+	return appendUnit(packet, &unit{to: ref, more: more, part: frame})
+}
+
+// Bounds.
+const (
+	MaxFrame     = maxFrame
+	MostArrivals = mostArrivals
+	MostArrived  = mostArrived
+)
+
+// Receive takes a packet, as the links have it taken.
+func (n *Node) Receive(from uint16, packet []byte) { n.receive(from, packet) }
+
+// SwapPort puts something before the system.
+func (n *Node) SwapPort(f func(network.Port) network.Port) {
+	n.mu.Lock()
+	defer n.unlock()
+	n.port = f(n.port)
+}
+
+// Handing reports whether a goroutine hands over what has arrived.
+func (n *Node) Handing() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.running && len(n.arrivals) == 0
+}

@@ -124,6 +124,7 @@ type Node struct {
 	port     network.Port
 	decoder  network.Decoder
 	arrivals []arrival // for the engine
+	arrived  int       // bytes of packets and frames that they share; 0 without arrivals
 	spare    []arrival // memory for the next ones
 	later    []func()  // calls to the outside, without the lock
 	running  bool      // a goroutine hands them over
@@ -315,7 +316,10 @@ func (n *Node) receive(from uint16, b []byte) {
 	case k.born != p.peer.Born || k.receiver != n.self.Born:
 		n.refuse(from, "a packet is of another life of one of the two nodes")
 	default:
+		before := len(n.arrivals)
 		p.receive(k, len(b))
+		n.pinned(len(b), before)
+		n.decoder.Forget()
 	}
 }
 

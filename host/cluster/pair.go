@@ -188,7 +188,7 @@ func (p *pair) receive(k *packet, bytes int) {
 
 // take takes the next unit.
 func (p *pair) take(u *unit) {
-	frame := u.part
+	frame, whole := u.part, true
 	if u.more || p.partial != nil {
 		if p.partial != nil && p.partialTo != u.to || len(p.partial)+len(u.part) > maxFrame {
 			p.partial = nil
@@ -199,11 +199,15 @@ func (p *pair) take(u *unit) {
 		if u.more {
 			return
 		}
-		frame, p.partial = p.partial, nil
+		frame, whole, p.partial = p.partial, false, nil
 	}
 	p.link.Received++
 	p.link.ReceivedBytes += uint64(len(frame))
+	before := len(p.node.arrivals)
 	if why := p.arrived(u.to, frame); why != "" {
 		p.node.refuse(p.peer.Number, string(why))
+	}
+	if !whole { // it has memory of its own
+		p.node.pinned(cap(frame), before)
 	}
 }

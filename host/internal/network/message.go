@@ -109,6 +109,9 @@ func (d *Decoder) Decode(frame []byte) (*Message, *signal.Signal, error) {
 	return decode(frame, &d.m, d)
 }
 
+// Forget lets go of the memory of the last frame, which its message shares.
+func (d *Decoder) Forget() { d.m = Message{} }
+
 // path is a sender's path. Senders say many things, and their paths do not change.
 func (d *Decoder) path(of abi.Ref, b []byte) string {
 	if d == nil || len(b) > mostRemembered {
