@@ -286,6 +286,33 @@ func TestCredit(t *testing.T) {
 	}
 }
 
+// A small credit does not wait for confirmations that have time.
+func TestASmallCreditIsConfirmedSoon(t *testing.T) {
+	w := join(t, 2, func(c *cluster.Config) { c.Credit = 20_000 })
+	a, b := w.members[0], w.members[1]
+	got := 0
+	y := w.spawn(b, "y", func(*host.Context, host.Message) error { got++; return nil })
+	began := w.Clock.Now()
+	for sent := 0; sent < 500; {
+		err := a.system.Tell(y, strings.Repeat("x", 1000))
+		switch {
+		case err == nil:
+			sent++
+		case errors.Is(err, host.ErrMailboxFull):
+			w.pass(100 * time.Microsecond)
+		default:
+			t.Fatal(err)
+		}
+	}
+	if took := w.Clock.Now().Sub(began); took > 200*time.Millisecond {
+		t.Errorf("500 messages take %v", took)
+	}
+	w.pass(100 * time.Millisecond)
+	if got != 500 {
+		t.Errorf("%d messages have come", got)
+	}
+}
+
 // A member states only senders of its own number, and stops nobody without the right. What it may not is refused, with an
 // event that says why, and has no effect.
 func TestAHostileMember(t *testing.T) {

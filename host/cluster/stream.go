@@ -209,7 +209,11 @@ func (p *pair) flush() {
 		b.closed = true
 		p.sent++
 		p.under += b.held()
-		n.links.Send(p.peer.Number, p.packet(0, b))
+		flags := byte(0)
+		if !p.waits() && (p.under >= window || p.bytes > n.cfg.Credit/2) { // what comes next may wait for the confirmation
+			flags = flagAnswer
+		}
+		n.links.Send(p.peer.Number, p.packet(flags, b))
 		p.confirmed()
 	}
 	if p.owes > 0 {
