@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -76,8 +77,9 @@ func (k *lastEvents) all() ([]json.RawMessage, int) {
 	return slices.Clone(k.texts), k.left + int(k.sub.Dropped())
 }
 
-// takenEvents are those events of another node that a node writes, the last ones that have room in so many bytes.
-func takenEvents(all []json.RawMessage, share int) (taken []json.RawMessage) {
+// takenEvents are those events of another node that a node writes, the last ones that have room in so many bytes, and how many
+// of all are not among them.
+func takenEvents(all []json.RawMessage, share int) (taken []json.RawMessage, left int) {
 	for _, text := range slices.Backward(all) {
 		var e shownEvent
 		if share -= len(text); share < 0 || len(taken) == mostEvents {
@@ -89,7 +91,7 @@ func takenEvents(all []json.RawMessage, share int) (taken []json.RawMessage) {
 		taken = append(taken, text)
 	}
 	slices.Reverse(taken)
-	return taken
+	return taken, len(all) - len(taken)
 }
 
 // Events implements admin.Nodes.
@@ -97,7 +99,8 @@ func (a *clusterAdmin) Events(ctx context.Context) (admin.ClusterNodes, error) {
 	return a.askAll(ctx, asksEvents)
 }
 
-// clusterEvents prints the events of all nodes by their times, and then which nodes do not answer. Clocks of nodes may differ.
+// clusterEvents prints the events of all nodes by their times, and then which nodes do not answer, or have had more.
+// Clocks of nodes may differ.
 func (r *reached) clusterEvents(n *admin.ClusterNodes) error {
 	if r.json {
 		return nil
@@ -125,6 +128,9 @@ func (r *reached) clusterEvents(n *admin.ClusterNodes) error {
 		all[i].write(l.With("node", oneLine(all[i].node)))
 	}
 	for _, x := range n.Nodes {
+		if x.Left > 0 {
+			r.env.note("node " + oneLine(x.Name) + " has had " + strconv.Itoa(x.Left) + " more events, which are not kept")
+		}
 		if x.Error != "" {
 			r.env.note("node " + oneLine(x.Name) + " does not answer: " + oneLine(x.Error))
 		}

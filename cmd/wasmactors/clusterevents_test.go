@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/cluster"
 )
 
 // A node says what has happened last, and keeps a bounded part of it.
@@ -46,7 +48,7 @@ func TestNodesSayWhatHasHappened(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if r := said(); len(takenEvents(r.Events, mostReport)) != len(r.Events) || r.Tree != nil {
+	if r := said(); count(takenEvents(r.Events, mostReport)) != [2]int{len(r.Events), 0} || r.Tree != nil {
 		t.Errorf("%s is not what a node says", r.Events)
 	}
 	if _, err := host.AskAs[admin.NodeReport](t.Context(), sys, ref, "else"); err == nil {
@@ -104,21 +106,30 @@ func TestEventsOfOthersAreChecked(t *testing.T) {
 	good := `{"time":"2026-01-01T00:00:00Z","event":"log","actor":"/user/a","text":"hi"}`
 	all := []json.RawMessage{[]byte("{"), []byte(`{"event":"invented"}`), []byte("{\"event\":\"log\",\n\"text\":\"x\"}"), []byte("{\"event\":\"log\",\"text\":\"\u009b31m\"}"),
 		[]byte(`{"event":"log","text":"` + strings.Repeat("x", mostEvent) + `"}`), []byte(good)}
-	if got := takenEvents(all, mostReport); len(got) != 1 || string(got[0]) != good {
-		t.Errorf("%s", got)
+	if got, left := takenEvents(all, mostReport); len(got) != 1 || string(got[0]) != good || left != len(all)-1 {
+		t.Errorf("%s, %d are left out", got, left)
 	}
 	many := bytes.Split(bytes.Repeat([]byte(good+"\n"), 3*mostEvents), []byte("\n"))
 	texts := make([]json.RawMessage, len(many))
 	for i, m := range many {
 		texts[i] = m
 	}
-	if n := len(takenEvents(texts, mostReport)); n != mostEvents {
+	if n := count(takenEvents(texts, mostReport)); n != [2]int{mostEvents, len(texts) - mostEvents} {
 		t.Errorf("%d events", n)
 	}
-	if n := len(takenEvents(texts, 10*len(good))); n != 10 {
+	if n := count(takenEvents(texts, 10*len(good))); n != [2]int{10, len(texts) - 10} {
 		t.Errorf("%d events in the space of ten", n)
 	}
+	m := cluster.Member{Number: 3, Name: "n3"}
+	if r := taken(m, asksEvents, admin.NodeReport{Events: texts, Left: math.MaxInt - 1}, nil, mostReport); r.Left != math.MaxInt {
+		t.Errorf("%d are left out", r.Left)
+	}
+	if r := taken(m, asksEvents, admin.NodeReport{}, &host.ReplyError{Reason: "it takes whether the tree is wanted, true or false"}, mostReport); !strings.Contains(r.Error, "earlier release") {
+		t.Errorf("an older node: %q", r.Error)
+	}
 }
+
+func count(taken []json.RawMessage, left int) [2]int { return [2]int{len(taken), left} }
 
 // All events are shown in the order of their times, each with its node, and who does not answer.
 func TestEventsOfAllNodesAreShown(t *testing.T) {
@@ -129,7 +140,7 @@ func TestEventsOfAllNodesAreShown(t *testing.T) {
 	r := &reached{env: &environment{stdout: &out, stderr: &errs}}
 	if err := r.clusterEvents(&admin.ClusterNodes{Nodes: []admin.NodeReport{
 		{Name: "n1", Events: []json.RawMessage{event(1, "first"), event(3, "third")}},
-		{Name: "n2", Events: []json.RawMessage{event(2, "second")}},
+		{Name: "n2", Events: []json.RawMessage{event(2, "second")}, Left: 7},
 		{Name: "n3", Error: "it is away"},
 	}}); err != nil {
 		t.Fatal(err)
@@ -143,7 +154,7 @@ func TestEventsOfAllNodesAreShown(t *testing.T) {
 			t.Errorf("%q, want %v", lines[i], want)
 		}
 	}
-	if !strings.Contains(errs.String(), "node n3 does not answer: it is away") {
+	if !strings.Contains(errs.String(), "node n3 does not answer: it is away") || !strings.Contains(errs.String(), "node n2 has had 7 more events") {
 		t.Errorf("%s", &errs)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -23,11 +24,15 @@ import (
 const (
 	reporter     = "nodes"
 	reportTime   = time.Second
-	reportAge    = 200 * time.Millisecond // for which a report is given again
-	mostReported = 2000                   // actors of a tree
-	mostReport   = 1 << 20                // bytes of them
-	mostReports  = 32 << 20               // bytes of the trees of all nodes, as JSON; a client takes twice as much
+	reportAge    = 200 * time.Millisecond                               // for which a report is given again
+	mostReported = 2000                                                 // actors of a tree
+	mostReport   = 1 << 20                                              // bytes of them
+	mostReports  = 32 << 20                                             // bytes of the trees of all nodes, as JSON; a client takes twice as much
+	takesTrees   = "it takes whether the tree is wanted, true or false" // what it answers to anything else
 )
+
+// errEarlier is why a node that knows only trees does not tell its events.
+var errEarlier = errors.New("it is of an earlier release, which does not tell its events")
 
 // reportTo starts the actor.
 func (x *membership) reportTo(sys *host.System) error {
@@ -45,7 +50,7 @@ func (x *membership) reportTo(sys *host.System) error {
 		var trees bool
 		var what string
 		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents) {
-			return ctx.ReplyError("it takes whether the tree is wanted, true or false, or " + asksEvents)
+			return ctx.ReplyError(takesTrees + ", or " + asksEvents)
 		}
 		if what != "" && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
 			return ctx.ReplyError("events are for operators")
@@ -111,8 +116,12 @@ const (
 	mostReason = 1024
 )
 
-// taken is what another node has said, or why it has not, as far as it can be shown: its tree takes share bytes as JSON at most.
-func taken(m cluster.Member, r admin.NodeReport, err error, share int) admin.NodeReport {
+// taken is what another node has said when it was asked what, or why it has not, as far as it can be shown: its tree, or its events,
+// take share bytes as JSON at most.
+func taken(m cluster.Member, what any, r admin.NodeReport, err error, share int) admin.NodeReport {
+	if what == asksEvents && err != nil && strings.Contains(err.Error(), takesTrees) {
+		err = errEarlier
+	}
 	if err != nil {
 		r = admin.NodeReport{Error: printable.Line(err.Error(), mostReason)}
 	} else {
@@ -120,20 +129,36 @@ func taken(m cluster.Member, r admin.NodeReport, err error, share int) admin.Nod
 	}
 	r.Number, r.Name = int(m.Number), m.Name // whatever it says
 	r.Bundle, r.Left = printable.Line(r.Bundle, mostName), max(0, r.Left)
-	r.Events = takenEvents(r.Events, share)
+	switch what { // it says no more than it was asked
+	case true:
+		r.Events = nil
+	case asksEvents:
+		var left int
+		r.Tree = nil
+		r.Events, left = takenEvents(r.Events, share)
+		r.Left = sum(r.Left, left)
+	default:
+		r.Tree, r.Events, r.Left = nil, nil, 0
+	}
 	bytes := 0
 	for i := range r.Tree {
 		a := &r.Tree[i]
 		a.Path, a.Type, a.State = printable.Line(a.Path, abi.MaxPath), printable.Line(a.Type, mostName), printable.Line(a.State, mostName)
 		if bytes += 128 + inJSON(a.Path) + inJSON(a.Type) + inJSON(a.State); bytes > share || i == mostReported {
-			if r.Left += len(r.Tree) - i; r.Left < 0 {
-				r.Left = len(r.Tree) - i
-			}
+			r.Left = sum(r.Left, len(r.Tree)-i)
 			r.Tree = r.Tree[:i]
 			break
 		}
 	}
 	return r
+}
+
+// sum is the sum of two counts, or the largest one.
+func sum(a, b int) int {
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
 }
 
 // inJSON is how many bytes a text takes as JSON, at most.
@@ -338,7 +363,7 @@ func (a *clusterAdmin) askAll(ctx context.Context, what any) (admin.ClusterNodes
 			if err == nil {
 				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, what)
 			}
-			out.Nodes[i] = taken(m, r, err, share)
+			out.Nodes[i] = taken(m, what, r, err, share)
 		})
 	}
 	wait.Wait()

@@ -35,22 +35,28 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	for _, share := range []int{mostReport, mostReports / 1023} {
 		for i, r := range hostile {
-			if r = taken(m, r, nil, share); size(r) > share+16<<10 || r.Number != 3 || r.Name != "n3" || r.Error != "" || r.Left < 0 {
+			if r = taken(m, true, r, nil, share); size(r) > share+16<<10 || r.Number != 3 || r.Name != "n3" || r.Error != "" || r.Left < 0 {
 				t.Errorf("report %d: %d bytes of %d, %+.80v", i, size(r), share, r)
 			}
 		}
 	}
-	if r := taken(m, hostile[0], errors.New(long), mostReport); r.Error == "" || size(r) > 16<<10 || r.Bundle != "" {
+	if r := taken(m, true, hostile[0], errors.New(long), mostReport); r.Error == "" || size(r) > 16<<10 || r.Bundle != "" {
 		t.Errorf("%d bytes", size(r))
+	}
+	both := admin.NodeReport{Tree: []admin.NodeActor{few}, Events: []json.RawMessage{json.RawMessage(`{"event":"log"}`)}, Left: 3}
+	for what, want := range map[any][3]int{false: {}, true: {1, 0, 3}, asksEvents: {0, 1, 3}} {
+		if r := taken(m, what, both, nil, mostReport); [3]int{len(r.Tree), len(r.Events), r.Left} != want {
+			t.Errorf("asked %v: %+v", what, r)
+		}
 	}
 	honest := admin.NodeReport{Bundle: "b", Tree: make([]admin.NodeActor, mostReported)}
 	for i := range honest.Tree {
 		honest.Tree[i] = few
 	}
-	if r := taken(m, honest, nil, mostReport); len(r.Tree) != mostReported || r.Left != 0 || r.Tree[7] != few || r.Bundle != "b" {
+	if r := taken(m, true, honest, nil, mostReport); len(r.Tree) != mostReported || r.Left != 0 || r.Tree[7] != few || r.Bundle != "b" {
 		t.Errorf("%d actors, %d are left out", len(r.Tree), r.Left)
 	}
-	if r := taken(m, honest, nil, mostReports/1023); len(r.Tree)+r.Left != mostReported || len(r.Tree) < 100 {
+	if r := taken(m, true, honest, nil, mostReports/1023); len(r.Tree)+r.Left != mostReported || len(r.Tree) < 100 {
 		t.Errorf("%d actors, %d are left out", len(r.Tree), r.Left)
 	}
 }
