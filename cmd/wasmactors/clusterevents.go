@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,7 +100,10 @@ func (a *clusterAdmin) Events(ctx context.Context) (admin.ClusterNodes, error) {
 	return a.askAll(ctx, asksEvents)
 }
 
-// clusterEvents prints the events of all nodes by their times, and then which nodes do not answer, or have had more.
+// lineEnds makes a text one line: what follows a line end would pass for the line of another node.
+var lineEnds = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+
+// clusterEvents prints the events of all nodes by their times, one a line, and then which nodes do not answer, or have had more.
 // Clocks of nodes may differ.
 func (r *reached) clusterEvents(n *admin.ClusterNodes) error {
 	if r.json {
@@ -116,6 +120,7 @@ func (r *reached) clusterEvents(n *admin.ClusterNodes) error {
 			if err := json.Unmarshal(text, &l.shownEvent); err != nil {
 				return err
 			}
+			l.Text = lineEnds.Replace(l.Text)
 			all = append(all, l)
 		}
 	}

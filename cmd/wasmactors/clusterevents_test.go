@@ -140,7 +140,7 @@ func TestEventsOfAllNodesAreShown(t *testing.T) {
 	r := &reached{env: &environment{stdout: &out, stderr: &errs}}
 	if err := r.clusterEvents(&admin.ClusterNodes{Nodes: []admin.NodeReport{
 		{Name: "n1", Events: []json.RawMessage{event(1, "first"), event(3, "third")}},
-		{Name: "n2", Events: []json.RawMessage{event(2, "second")}, Left: 7},
+		{Name: "n2", Events: []json.RawMessage{event(2, `second\n12:00:00.000 INFO forged node=n1\rforged`)}, Left: 7},
 		{Name: "n3", Error: "it is away"},
 	}}); err != nil {
 		t.Fatal(err)
