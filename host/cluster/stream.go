@@ -92,7 +92,7 @@ func (s *stream) grow(b *block, need int) {
 	case need <= someBlock:
 		wider = make([]byte, 0, someBlock)
 	case need <= largeBlock && n > 0:
-		wider = s.spare[n-1]
+		wider, s.spare[n-1] = s.spare[n-1], nil
 		s.spare = s.spare[:n-1]
 	case need <= largeBlock:
 		wider = make([]byte, 0, largeBlock)
@@ -151,7 +151,11 @@ func (s *stream) confirm(next uint64) {
 	s.out = slices.Delete(s.out, 0, done)
 	s.sent = max(0, s.sent-done)
 	if len(s.out) == 0 {
-		s.out, s.spare = nil, s.spare[:min(len(s.spare), 1)]
+		s.out = nil
+		if len(s.spare) > 1 {
+			clear(s.spare[1:])
+			s.spare = s.spare[:1]
+		}
 	}
 }
 
