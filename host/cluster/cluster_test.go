@@ -511,6 +511,25 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// What a node has taken before it leaves is not lost to the others.
+func TestLeavingConfirmsWhatHasCome(t *testing.T) {
+	w := join(t, 2, nil)
+	a, b := w.members[0], w.members[1]
+	got := 0
+	y := w.spawn(b, "y", func(*host.Context, host.Message) error { got++; return nil })
+	if err := a.system.Tell(y, "hi"); err != nil {
+		t.Fatal(err)
+	}
+	for got == 0 {
+		w.pass(100 * time.Microsecond)
+	}
+	b.Leave(func(error) {})
+	w.pass(time.Second)
+	if c := a.Counts(); c.Lost != 0 || len(a.Members()) != 1 {
+		t.Errorf("%+v, %+v", c, a.Members())
+	}
+}
+
 func TestConfigsThatAreRefused(t *testing.T) {
 	w := clustertest.New(1)
 	m := w.Machine(func() uint16 { return 0 })

@@ -239,6 +239,7 @@ func (n *Node) Leave(done func(error)) {
 	}
 	gone := n.self
 	gone.Gone = true
+	n.confirmAll()
 	n.tellHeld()
 	n.event(Event{Kind: EventLeft, Node: gone.Number})
 	n.end(errors.New("cluster: the node has left"))
@@ -251,6 +252,19 @@ func (n *Node) Leave(done func(error)) {
 			}
 		})
 	})
+}
+
+// confirmAll confirms what has come, so that the others do not take it for lost.
+func (n *Node) confirmAll() {
+	if !n.acting() || n.port == nil {
+		return
+	}
+	for i := uint16(1); i <= abi.MaxNode; i++ {
+		if p := n.pairs[i]; p != nil && p.owes > 0 {
+			n.links.Send(i, p.packet(0, nil))
+			p.confirmed()
+		}
+	}
 }
 
 // Evict takes a node's number away before its lease is over. It may still act until then, so that what must happen once can

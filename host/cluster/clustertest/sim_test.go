@@ -329,7 +329,7 @@ func (s *sim) fault() {
 		s.Faults = Faults{Late: s.Random.IntN(300), Twice: s.Random.IntN(200), Fail: s.Random.IntN(300), Behind: s.Random.IntN(300), Most: 2 * lease}
 	case n == 10:
 		l := pick()
-		if l.system != nil {
+		if l.system != nil && l.machine.Runs() {
 			l.over = true
 			l.evicted = true
 			l.node.Leave(func(error) {})

@@ -395,7 +395,7 @@ func (s *sim) fault() {
 	case n == 8:
 		s.Faults = clustertest.Faults{Late: s.Random.IntN(300), Twice: s.Random.IntN(200), Fail: s.Random.IntN(300), Behind: s.Random.IntN(300), Most: 2 * lease}
 	case n == 9:
-		if l := pick(); l.system != nil {
+		if l := pick(); l.system != nil && l.machine.Runs() {
 			l.over = true
 			l.node.Leave(func(error) {})
 		}
