@@ -27,7 +27,8 @@ var ErrConflict = errors.New("cluster: the key was changed")
 type Links interface {
 	// Send sends a packet, which belongs to the links then. It does not block.
 	Send(to uint16, packet []byte)
-	// Receive sets who gets packets, which belong to f then.
+	// Receive sets who gets packets, which belong to f then. f may be called by many goroutines at once, but not from within
+	// Send, or any other call that the node makes. It waits while much of what has come waits for the node's system.
 	Receive(f func(from uint16, packet []byte))
 	// MaxPacket is the largest packet that Send takes, in bytes, at least MinPacket.
 	MaxPacket() int

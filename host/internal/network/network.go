@@ -11,7 +11,7 @@ import (
 
 // Carrier takes frames to other nodes. What one node sends to another arrives in order, and each frame once or, if the
 // nodes lose each other, not at all. Nodes trust each other. Carry is called by many goroutines at once, by workers too:
-// it must not block, nor call Arrive.
+// it must not block, nor call the port.
 type Carrier interface {
 	// Carry takes a message that fits, or else a signal, to the node of a ref; the other is nil. It keeps neither, nor their
 	// memory. An error says that it is not taken, and is what the sender gets if it wraps one of host's: host.ErrNodeLost,
@@ -27,7 +27,8 @@ type Port interface {
 	// ErrMalformed, or says that the ref is another node's; what becomes of a frame whose receiver does not exist any
 	// more is no error. It may be called by any goroutine.
 	Arrive(to abi.Ref, frame []byte) error
-	// Take hands over what Decode has read of a frame, as Arrive does.
+	// Take hands over what Decode has read of a frame, a message or else a signal; the other is nil. It keeps neither, nor
+	// their memory. The error is as that of Arrive, but for ErrMalformed. It may be called by any goroutine.
 	Take(to abi.Ref, m *Message, s *signal.Signal) error
 }
 
