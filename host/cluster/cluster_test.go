@@ -286,6 +286,32 @@ func TestCredit(t *testing.T) {
 	}
 }
 
+// A message that has arrived for a full mailbox is a dead letter there. Who asks is told, who only tells is not.
+func TestAFullMailboxOfAnotherNode(t *testing.T) {
+	w := join(t, 2, nil)
+	a, b := w.members[0], w.members[1]
+	y, err := b.system.Spawn("y", host.Func(quiet).WithLimits(host.Limits{Mailbox: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pass(time.Second)
+	for i := range 4 { // the first one leaves at once, the others together
+		if err := a.system.Tell(y, i); err != nil {
+			t.Errorf("message %d: %v", i, err)
+		}
+	}
+	p := w.ask(a, y, "hi")
+	if m, _ := w.ended(p, time.Second); !errors.Is(m.Err(), host.ErrMailboxFull) {
+		t.Errorf("%+v, %v", m, m.Err())
+	}
+	if letters, _ := b.system.DeadLetters(); len(letters) != 3 || letters[0].Reason != host.DeadMailboxFull || !strings.HasSuffix(letters[0].Path, "/user/y") {
+		t.Errorf("%+v", letters)
+	}
+	if letters, _ := a.system.DeadLetters(); len(letters) != 0 {
+		t.Errorf("the sender's node: %+v", letters)
+	}
+}
+
 // A small credit does not wait for confirmations that have time.
 func TestASmallCreditIsConfirmedSoon(t *testing.T) {
 	w := join(t, 2, func(c *cluster.Config) { c.Credit = 20_000 })
