@@ -262,6 +262,7 @@ type scratch struct {
 	effects []effect             // of the native turn that runs
 	changes []change             // of the actor itself, among the effects
 	waits   bool                 // what follows the turn waits for its recorder on the worker
+	patient bool                 // a recorded turn is repeated: it has no deadline
 	seen    turn.Turn            // for observers, where there is no recorder
 	one     [1]*mailbox.Envelope // its mail
 	parent  parentIn             // the running actor as its children's supervisor

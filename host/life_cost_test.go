@@ -104,6 +104,14 @@ func TestChildrenShareRules(t *testing.T) {
 	if got := l.table.Get(b.UID()).args; string(got) != "\x07" {
 		t.Errorf("args %x", got)
 	}
+	spawner := l.spawn("spawner", p.WithCapabilities(Capabilities{Spawn: []string{"*"}}))
+	key := guestOf(l.table.Get(spawner.UID())).childKey()
+	l.say(spawner, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", "one", nullPayload, nil)),
+		now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "two", nullPayload, nil))))
+	one, two := must(l.Lookup("/user/spawner/one"))(t), must(l.Lookup("/user/spawner/two"))(t)
+	if of(one) != of(two) {
+		t.Error("children that a guest has spawned do not share their rules")
+	}
 	if err := l.Operate().Renew(a, p.WithLimits(Limits{Fuel: 1 << 41})); err != nil {
 		t.Fatal(err)
 	}

@@ -117,11 +117,10 @@ func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f fun
 		if a.turn != nil {
 			a.turn.goOn()
 		}
-		deadline := a.rules.Load().limits.Deadline
-		limitDeadline(a, 0)
+		scr.patient = true
 		p.arm(scr)
 		f(scr)
-		limitDeadline(a, deadline)
+		scr.patient = false
 		scr.entry.Cut, scr.entry.Most, scr.same = nil, 0, 0
 		p.setAside(a, scr)
 		a.tally.Turns.Store(a.turns)
@@ -162,18 +161,13 @@ func (p *repeats) limitTo(a *actor, l *Limits) {
 	}
 }
 
-// limitDeadline sets how long a turn of an actor may take.
-func limitDeadline(a *actor, d time.Duration) {
-	if a.rules.Load().limits.Deadline != d {
-		changeRules(a, func(p *Props) { p.limits.Deadline = d })
-	}
-}
-
 // limitActor sets the limits of an actor that does not run, without those of its tree.
 func limitActor(a *actor, l Limits) {
 	l.SetDefaults()
 	l.Tree = a.rules.Load().limits.Tree
-	changeRules(a, func(p *Props) { p.limits = l })
+	if a.rules.Load().limits != l {
+		changeRules(a, func(p *Props) { p.limits = l })
+	}
 	a.account.Limit(l.Held)
 	if b := recordedOf(a); b != nil {
 		if usual, ok := b.inner.(*usualBox); ok {
@@ -200,8 +194,11 @@ func (p *repeats) limitNow(a *actor) {
 	}
 	before := a.rules.Load().limits
 	if known {
-		limitActor(a, l)
-		a.props.bindMessage()
+		present := a.rules.Load().Props
+		present.limits = l
+		present.limits.SetDefaults()
+		present.bindMessage()
+		limitActor(a, present.limits)
 	}
 	if !p.known[a.uid] || a.rules.Load().limits != before {
 		noteLife(a, record.Changed)

@@ -32,7 +32,10 @@ const MaxSpawnWait = 10 * time.Second
 // childProps are the props of a child that the guest spawns, but for its arguments.
 func (g *guest) childProps(typ string, options []byte) (Props, error) {
 	a := g.actor
-	p := GuestOf(g.module, typ).WithLimits(a.rules.Load().limits.ForChildren())
+	p := GuestOf(g.module, declared(g.module, typ)).WithLimits(a.rules.Load().limits.ForChildren())
+	if p.make != nil {
+		p.make = a.props.make // of the same module: children of one type are made with the same words, and share their rules
+	}
 	p.caps, p.compiled, p.grants = a.rules.Load().caps, a.rules.Load().compiled, a.rules.Load().grants
 	p, err := g.withOptions(p, options)
 	if p.spawned = true; a.durable && a.sys.durable != nil && options != nil { // a checkpoint has them
@@ -41,6 +44,18 @@ func (g *guest) childProps(typ string, options []byte) (Props, error) {
 		p.optionBytes += int32(len(options))
 	}
 	return p, err
+}
+
+// declared is the module's own text of one of its types; typ if it has no such type.
+func declared(m *Module, typ string) string {
+	if image := m.Image(); image != nil {
+		for _, t := range image.Description().Types {
+			if t == typ {
+				return t
+			}
+		}
+	}
+	return typ
 }
 
 // withOptions applies the options of a spawn. Children of guests are supervised as

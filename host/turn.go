@@ -43,7 +43,11 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
 	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
-	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = a.rules.Load().limits.Fuel, a.rules.Load().limits.Deadline, a.rules.Load().limits.Memory, a.rules.Load().limits.Outbox
+	l := &a.rules.Load().limits
+	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = l.Fuel, l.Deadline, l.Memory, l.Outbox
+	if scr.patient {
+		in.Deadline = 0
+	}
 	in.Yield, in.Log, in.Account = scr.w, g, g
 	f := a.sys.cfg.allowance
 	if f == nil {
