@@ -118,7 +118,7 @@ func (c Config) WithWorkers(n int) Config { c.workers = n; return c }
 
 // WithManual makes a system without goroutines of its own: turns run within
 // [System.Step] and [System.RunUntilIdle]. With a virtual clock and a seed every
-// run is the same.
+// run is the same. A store makes checkpoints only when it is told to: durable.Store.Checkpoint.
 func (c Config) WithManual() Config { c.manual = true; return c }
 
 // WithShuffle is WithManual with another order of turns: at each step the seed chooses one of all

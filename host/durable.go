@@ -124,6 +124,11 @@ func keepStill(ctx context.Context, s *System) error {
 				}
 				continue
 			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			runtime.Gosched() // the recorder's goroutine has a held turn go on, which runs here
+			continue
 		}
 		select {
 		case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/rebuild"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/ref"
@@ -223,7 +224,8 @@ func (x *Starting) release() {
 	s := x.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.system = x.system; s.kept == nil && s.opt.Sim == nil {
+	// A manual system is stepped by one goroutine only, which calls Store.Checkpoint between two steps.
+	if s.system = x.system; s.kept == nil && s.opt.Sim == nil && !swap.Manual(x.system) {
 		s.kept = make(chan struct{})
 		go s.keep(x.system)
 	}
