@@ -203,11 +203,15 @@ func cutImported(ctx context.Context, o Options, at time.Time) error {
 	if names, err := filesOf(filepath.Join(o.Dir, "events")); err != nil || len(names) > 0 {
 		return errors.Join(err, errors.New("durable: a store with events cannot be had as it was at a time"))
 	}
+	o.Keep = 0 // what is before its last checkpoint the copy does not need
 	s, err := Open(o)
 	if err != nil {
 		return err
 	}
-	end, err := s.endAt(ctx, at)
+	end, mark, err := s.endAt(ctx, at)
+	if err == nil && end == 0 {
+		err = s.log.Trim(mark)
+	}
 	if err = errors.Join(err, s.Close()); err != nil || end == 0 {
 		return err
 	}
@@ -215,12 +219,20 @@ func cutImported(ctx context.Context, o Options, at time.Time) error {
 	if s, err = Open(o); err != nil {
 		return err
 	}
-	return s.Close()
+	return errors.Join(s.log.Trim(mark), s.Close())
 }
 
-// endAt is the first record that is not of a time, nor of one before it, with all that were written with it; 0: there is none.
-func (s *Store) endAt(ctx context.Context, at time.Time) (end wal.Position, err error) {
+// endAt is the first record that is not of a time, nor of one before it, with all that were written with it; 0: there is none. The mark is
+// that of the last checkpoint before it.
+func (s *Store) endAt(ctx context.Context, at time.Time) (end, mark wal.Position, err error) {
 	var all records
+	var complete, before struct{ at, mark wal.Position } // checkpoints: the last one, and the one before
+	last := func(end wal.Position) wal.Position {
+		if end != 0 && complete.at >= end {
+			return before.mark
+		}
+		return complete.mark
+	}
 	var first, begins wal.Position
 	whole := false // there is a checkpoint, or the log has its beginning
 	for r, err := range s.log.Read(0) {
@@ -228,7 +240,7 @@ func (s *Store) endAt(ctx context.Context, at time.Time) (end wal.Position, err 
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if first == 0 {
 			first, whole = r.At, r.At <= firstPosition
@@ -238,22 +250,24 @@ func (s *Store) endAt(ctx context.Context, at time.Time) (end wal.Position, err 
 		}
 		v, err := all.next(&r)
 		if err != nil {
-			return 0, fmt.Errorf("position %d: %w", r.At, err)
+			return 0, 0, fmt.Errorf("position %d: %w", r.At, err)
 		}
 		switch v := v.(type) {
 		case *done:
-			whole = whole || v.mark >= first
+			if v.mark >= first {
+				whole, before, complete = true, complete, struct{ at, mark wal.Position }{r.At, v.mark}
+			}
 		case *record.Record:
 			if v.Time <= at.UnixNano() {
 				continue
 			}
 			if !whole || begins <= first {
-				return 0, ErrNotBack
+				return 0, 0, ErrNotBack
 			}
-			return begins, nil
+			return begins, last(begins), nil
 		}
 	}
-	return 0, nil
+	return 0, last(0), nil
 }
 
 func checkImported(ctx context.Context, o Options) error {

@@ -262,6 +262,9 @@ func (s *Store) keep(system *host.System) {
 
 // Checkpoint has the state of all durable actors written, so that a start repeats only what comes after it, and gives back
 // the space of what came before. It is made by itself when one is due. It fails if the actors do not come to rest in time.
+//
+// Of a manual system none is made by itself: the goroutine that steps it calls Checkpoint, between two steps, as often as
+// Options.Recovery and Options.Size ask for.
 func (s *Store) Checkpoint(ctx context.Context) error {
 	s.mu.Lock()
 	system := s.system
@@ -343,9 +346,11 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	s.due.Store(min(max(leastDue, int64(p.to.Len())), s.opt.Size/8))
 	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(p.to.Len()), Actors: p.n - 1, Pause: pause}
 	s.mu.Unlock()
-	err = errors.Join(s.log.Trim(at), s.sweepModules())
-	if s.past == nil {
-		return errors.Join(err, s.noPast())
+	if s.past == nil { // first: what is kept must not have a gap to the log
+		err = s.noPast()
+	}
+	if err = errors.Join(err, s.log.Trim(at), s.sweepModules()); s.past == nil {
+		return err
 	}
 	return errors.Join(err, s.past.note(at, s.opt.Clock.Now()))
 }

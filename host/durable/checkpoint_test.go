@@ -62,6 +62,18 @@ func TestOnlyWhatCameAfterIsRepeated(t *testing.T) {
 		t.Fatal(a, k)
 	}
 	ref, _ := w.Lookup("/user/a/kid")
+	limits := func() host.Limits {
+		t.Helper()
+		d, err := w.View().Inspect(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Limits
+	}
+	first := limits()
+	if first.Message == 0 {
+		t.Fatalf("messages of any size: %+v", first)
+	}
 	w.checkpoint()
 	w.tell("a", add)
 	w.tell("a/kid", add)
@@ -81,6 +93,9 @@ func TestOnlyWhatCameAfterIsRepeated(t *testing.T) {
 		}
 		if again, _ := w.Lookup("/user/a/kid"); again.UID() != ref.UID() {
 			t.Error("another ref")
+		}
+		if again := limits(); again != first {
+			t.Errorf("limits %+v, before %+v", again, first)
 		}
 		eventually(t, func() bool { return w.report("b") == 1 }) // its timer
 		w.checkpoint()
@@ -363,6 +378,9 @@ func TestShortLivesAreBounded(t *testing.T) {
 				for n := 0; n < 20 && !made; n++ { // it may be due
 					time.Sleep(time.Millisecond)
 					made = w.store.Figures().Checkpoint.Count > 0
+				}
+				if made { // files are removed after it is complete
+					eventually(t, func() bool { return w.store.Figures().Bytes <= MinSize/4 })
 				}
 				next := w.killed()
 				w.close()

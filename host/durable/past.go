@@ -64,8 +64,14 @@ func (o *Options) openPast() (*past, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
-	for ; len(b) >= 16 && err == nil; b = b[16:] {
-		p.marks = append(p.marks, pastMark{wal.Position(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))})
+	whole := len(b)%16 == 0
+	for ; len(b) >= 16 && err == nil && whole; b = b[16:] {
+		m := pastMark{wal.Position(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
+		whole = len(p.marks) == 0 || m.at > p.marks[len(p.marks)-1].at
+		p.marks = append(p.marks, m)
+	}
+	if !whole { // it is damaged: the past begins with the next checkpoint
+		p.marks = nil
 	}
 	return p, err
 }
@@ -77,12 +83,15 @@ type keepingFS struct {
 	past *past
 }
 
-// Remove implements wal.FS.
+// Remove implements wal.FS. A file that cannot be kept is removed all the same: the past must not fill the store.
 func (f *keepingFS) Remove(name string) error {
 	if !wal.IsSegment(name) {
 		return f.FS.Remove(name)
 	}
-	return f.past.take(filepath.Join(f.from, name), filepath.Join(logFolder, name))
+	if err := f.past.take(filepath.Join(f.from, name), filepath.Join(logFolder, name)); err != nil {
+		return f.FS.Remove(name)
+	}
+	return nil
 }
 
 // noPast gives back what is kept of a store that does not keep it any more.
@@ -114,11 +123,12 @@ func (p *past) takeModule(file, name string, now time.Time) error {
 func (p *past) note(at wal.Position, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := pastMark{}
-	if n := len(p.marks); n > 0 {
-		last = p.marks[n-1]
+	noted := len(p.marks) == 0
+	if !noted { // the clock may have been set back
+		since := now.UnixNano() - p.marks[len(p.marks)-1].time
+		noted = since < 0 || since >= int64(p.keep)/pastSteps
 	}
-	if now.UnixNano()-last.time >= int64(p.keep)/pastSteps {
+	if noted && (len(p.marks) == 0 || at > p.marks[len(p.marks)-1].at) {
 		p.marks = append(p.marks, pastMark{at, now.UnixNano()})
 	}
 	until := now.Add(-p.keep).UnixNano()
