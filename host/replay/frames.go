@@ -13,7 +13,6 @@ import (
 	"github.com/wasmactors/wasmactors/internal/pclntab"
 	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
-	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -64,14 +63,7 @@ func LinesOf(x *sandbox.Instance, memory, module []byte) *Lines {
 	if !hasDWARF(module) || !sandbox.ConfigOf(x.Image()).Places {
 		return nil
 	}
-	m, err := wasm.Decode(module)
-	if err != nil {
-		return nil
-	}
-	table, err := dwarfline.Read(func(name string) []byte {
-		b, _ := m.FindCustom(name)
-		return b
-	})
+	table, err := sandbox.LinesOf(context.Background(), module)
 	if err != nil {
 		return nil // it is shown without lines
 	}

@@ -1,7 +1,10 @@
 // Package dwarfline reads the DWARF of a module: which line of which file an instruction is of, and which calls the compiler has
 // put in line there.
 //
-// What it reads is a stranger's, and so hostile: it is bounded in bytes, entries and lines, and what does not fit together is not there.
+// What it reads is a stranger's, and so hostile. What it keeps is bounded in bytes, entries and lines, and what does not fit
+// together is not there. What debug/dwarf takes meanwhile is not: a few bytes can announce billions of folders, or lines that
+// count nowhere. So a program that shows lines of strangers' modules calls Read in a process with limits, as package sandbox
+// does, and takes the table from it with Decode.
 package dwarfline
 
 import (
@@ -152,7 +155,7 @@ func (r *reader) all() error {
 			deep = 0
 		case dwarf.TagSubprogram:
 			if name, ok := e.Val(dwarf.AttrName).(string); ok {
-				r.names[e.Offset] = name
+				r.names[e.Offset] = strings.Clone(tidy(name))
 			}
 		case dwarf.TagInlinedSubroutine:
 			if err := r.inlined(e, files, deep); err != nil {

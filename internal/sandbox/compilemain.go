@@ -22,6 +22,9 @@ func CompileMain() {
 	if len(os.Args) == 2 && os.Args[1] == compileArg {
 		os.Exit(compileProcess(os.Stdin, os.Stdout, nil))
 	}
+	if len(os.Args) == 2 && os.Args[1] == linesArg {
+		os.Exit(linesProcess(os.Stdin, os.Stdout))
+	}
 	ownCompiler.Store(true)
 }
 

@@ -45,6 +45,8 @@ func testProcess(mode string, args []string) int {
 	switch mode {
 	case compileArg:
 		return compileProcess(os.Stdin, os.Stdout, nil)
+	case linesArg:
+		return linesProcess(os.Stdin, os.Stdout)
 	case "__parent": // loads a module in a process that behaves as the arguments say, until it is killed
 		withoutDeathSignal(args[0] == "pipe")
 		e, err := New(context.Background(), NewConfig().withProgram(args[1], args[2:]...))
