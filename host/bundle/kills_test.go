@@ -41,6 +41,7 @@ func kills(t *testing.T) int {
 const (
 	ledgerOpening  = 1_000_000_000 // cents, of every account
 	ledgerSlots    = 8             // transfers that are under way, of each payer
+	ledgerAmounts  = 2 * ledgerSlots
 	ledgerPatience = time.Minute
 )
 
@@ -54,9 +55,10 @@ var ledgerSteps = [2][]swap.Step{
 }
 
 // The ledger's process is killed at any time while money moves, and while its code is exchanged or goes back: at random times, and at each
-// step of an actor's exchange. This test is the auditor: it knows what was acknowledged. Of each payer eight transfers are under way, of
-// 1, 2, 4, ... 128 cents. So the sum that has moved tells for each of them whether it was done: it may have been or not, but not twice.
-// What was acknowledged must have been done. One kill in eight comes before the ledger is back.
+// step of an actor's exchange. This test is the auditor: it knows what was acknowledged. Of each payer eight transfers are under way, each
+// of another power of two. So the sum that has moved tells for each of them whether it was done: it may have been or not, but not twice.
+// The one after it, in its place, is 256 times as much or as little: if one that was acknowledged is done again, its amount is not
+// under way. What was acknowledged must have been done. One kill in eight comes before the ledger is back.
 func TestKilledLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the ledger, and kills it")
@@ -109,11 +111,12 @@ type killing struct {
 	takes time.Duration
 	boots time.Duration
 
-	sure     [][ledgerSlots]int64 // how many of each amount have moved for sure, by payer
-	underway [][ledgerSlots]bool  // at the last kill
-	done     int64                // transfers
-	answered int64                // that were acknowledged
-	unseen   int                  // kills before the ledger was back
+	sure     [][ledgerAmounts]int64 // how many of each amount have moved for sure, by payer
+	underway [][ledgerSlots]bool    // at the last kill
+	odd      [][ledgerSlots]int     // 1: the present one is of the larger amount
+	done     int64                  // transfers
+	answered int64                  // that were acknowledged
+	unseen   int                    // kills before the ledger was back
 
 	steps, stages, ends map[string]int
 }
@@ -122,8 +125,16 @@ func newKilling(t *testing.T) *killing {
 	t.Helper()
 	k := &killing{
 		t: t, seed: uint64(time.Now().UnixNano()), began: time.Now(), dir: t.TempDir(), takes: 300 * time.Millisecond, boots: 300 * time.Millisecond,
-		sure: make([][ledgerSlots]int64, len(ledgerPairs)), underway: make([][ledgerSlots]bool, len(ledgerPairs)),
+		sure: make([][ledgerAmounts]int64, len(ledgerPairs)), underway: make([][ledgerSlots]bool, len(ledgerPairs)),
+		odd:   make([][ledgerSlots]int, len(ledgerPairs)),
 		steps: map[string]int{}, stages: map[string]int{}, ends: map[string]int{},
+	}
+	if text := os.Getenv("KILLS_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("KILLS_SEED=%q is no number", text)
+		}
+		k.seed = seed
 	}
 	k.rand = rand.New(rand.NewPCG(k.seed, 1))
 	sample := filepath.Join("..", "..", "samples", "ledger")
@@ -237,17 +248,19 @@ func (k *killing) audit(p *ledgerProcess) error {
 		if got := balances[pair[1]] - ledgerOpening; got != rest {
 			return fmt.Errorf("%s has paid %d, and %s has got %d", pair[0], rest, pair[1], got)
 		}
-		for n := range ledgerSlots {
-			rest -= k.sure[i][n] << n
+		for m := range ledgerAmounts {
+			rest -= k.sure[i][m] << m
 		}
 		for n := range ledgerSlots {
-			if k.underway[i][n] && rest&(1<<n) != 0 {
-				rest -= 1 << n
-				k.sure[i][n]++
+			if m := k.amount(i, n); k.underway[i][n] && rest&(1<<m) != 0 {
+				rest -= 1 << m
+				k.sure[i][m]++
 				k.done++
 			}
 			k.underway[i][n] = false
-			all += k.sure[i][n]
+		}
+		for _, n := range k.sure[i] {
+			all += n
 		}
 		switch {
 		case rest < 0:
@@ -264,6 +277,9 @@ func (k *killing) audit(p *ledgerProcess) error {
 	}
 	return nil
 }
+
+// amount is the power of two that is under way in a place.
+func (k *killing) amount(payer, slot int) int { return slot + ledgerSlots*k.odd[payer][slot] }
 
 // killPlan is what happens in a life besides transfers.
 type killPlan struct {
@@ -315,7 +331,8 @@ func (k *killing) move(p *ledgerProcess) error {
 	next := func(i, n int) error {
 		k.id++
 		pair := ledgerPairs[i]
-		line, err := p.write("gateway", map[string]any{"id": k.id, "from": pair[0], "to": pair[1], "amount": 1 << n}, true)
+		k.odd[i][n] ^= 1
+		line, err := p.write("gateway", map[string]any{"id": k.id, "from": pair[0], "to": pair[1], "amount": 1 << k.amount(i, n)}, true)
 		of[line], ids[line], k.underway[i][n] = [2]int{i, n}, k.id, true
 		return err
 	}
@@ -377,7 +394,7 @@ func (k *killing) move(p *ledgerProcess) error {
 				return fmt.Errorf("transfer %d: %s %s", ids[l.Line], l.Kind, l.Reply)
 			}
 			answered++
-			k.sure[slot[0]][slot[1]]++
+			k.sure[slot[0]][k.amount(slot[0], slot[1])]++
 			k.done, k.answered = k.done+1, k.answered+1
 			k.underway[slot[0]][slot[1]] = false
 			if err := next(slot[0], slot[1]); err != nil {
