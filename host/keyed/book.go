@@ -38,7 +38,7 @@ type entry struct {
 }
 
 // timeOf is a time of an entry.
-func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
+func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
 // book is what the keeper knows: which keys there are, when each was used, and which wait for a place.
 type book struct {

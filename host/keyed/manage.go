@@ -140,7 +140,10 @@ func (h *head) page(p Page) []Entry {
 			x.Since = h.past.at[name].Value.(gone).since
 		} else {
 			e := h.entries[name]
-			x.State, x.Since = stateNames[e.state], timeOf(e.started)
+			x.State = stateNames[e.state]
+			if e.started != 0 {
+				x.Since = timeOf(e.started)
+			}
 		}
 		out = append(out, x)
 	}

@@ -87,6 +87,7 @@ func (q *Queue) Done(items []Msg) {
 func (q *Queue) Trim() {
 	q.mu.Lock()
 	if q.Items == nil && !q.out && cap(q.spare) > len(q.first) {
+		clear(q.first[:])
 		q.spare = q.first[:0]
 	}
 	q.mu.Unlock()
