@@ -28,7 +28,7 @@ type piece struct {
 }
 
 var pieces = []piece{
-	{"instructions", countAll, 40, false},
+	{"instructions", countAll, 120, false},
 	{"call", call, 3, false},
 	{"pages", pages, 15, false},
 	{"start", start, 40, true},
