@@ -69,6 +69,7 @@ type actor struct {
 	rest       atomic.Int64              // see System.Rest
 	last       atomic.Pointer[lastTurns] // below it; nil: it does not wait for its children's end
 	renewals   int32                     // that its supervisor has not dealt with; within Run
+	timedNext  uint32                    // the turn that is timed next, in the low bits of turns: see timedTurn
 
 	// Fixed when it is made, except for args and rules, which a renewal changes between two incarnations. Args are only
 	// read within Run.
@@ -82,13 +83,12 @@ type actor struct {
 
 	disp      *dispatch.Dispatcher // that its turns run on
 	behaviour Behaviour
-	turn      *guest // the behaviour, if its turns can be ended from outside
+	turn      interruptible // the behaviour, if its turns can be ended from outside
 	ctx       Context
 	super     supervisor.Supervisor[*actor]
 	work      work.Work
 	restart   *restarting
 	turns     uint64
-	timedNext uint64       // turns, when the next one is timed: see timedTurn
 	orders    uint64       // of the supervisor, carried out
 	cause     *abi.Failure // it waits for a decision about
 	reason    string       // why it stops

@@ -159,7 +159,7 @@ func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, 
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
 	r := rulesOf(parent, p)
-	a := &actor{sys: s, parent: parent, uid: uid, props: &r.Props, timedNext: uint64(uid) % timedEvery}
+	a := &actor{sys: s, parent: parent, uid: uid, props: &r.Props, timedNext: uint32(uint64(uid) % timedEvery)}
 	a.rules.Store(r)
 	if parent == nil {
 		a.path = s.root + "/" + name
@@ -207,7 +207,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.super.Init(&r.strategy)
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
-	a.turn, _ = a.behaviour.(*guest)
+	a.turn, _ = a.behaviour.(interruptible)
 	switch {
 	case s.cfg.commit == nil || s.durable != nil && !a.durable && !p.events && s.repeats.Load() == nil:
 		a.task.Init(a)

@@ -22,7 +22,7 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	budget := int(a.throughput)
 	if budget < 0 {
 		budget = a.timedSpell(scr)
-	} else if a.turns >= a.timedNext {
+	} else if int32(uint32(a.turns)-a.timedNext) >= 0 {
 		budget -= a.timedTurn(scr)
 	}
 	for budget > 0 && !a.box.Nothing() && a.open() && !w.Spent() {
@@ -62,7 +62,7 @@ func (a *actor) endRun(w *dispatch.Worker) {
 // 0: nothing is left to handle in this spell.
 func (a *actor) timedSpell(scr *scratch) int {
 	begun := a.Now()
-	if a.turns >= a.timedNext {
+	if int32(uint32(a.turns)-a.timedNext) >= 0 {
 		a.timedTurn(scr)
 	}
 	for range int(-a.throughput) {
@@ -84,7 +84,7 @@ func (a *actor) timedTurn(scr *scratch) int {
 	if a.box.Nothing() || !a.open() {
 		return 0
 	}
-	a.timedNext = a.turns + timedEvery
+	a.timedNext = uint32(a.turns) + timedEvery
 	t := &a.sys.turnTimes
 	begun := a.sys.time.Now()
 	n := a.handleMessages(scr, 1)

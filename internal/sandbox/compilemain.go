@@ -23,10 +23,13 @@ func CompileMain() {
 		os.Exit(compileProcess(os.Stdin, os.Stdout, nil))
 	}
 	if len(os.Args) == 2 && os.Args[1] == linesArg {
-		os.Exit(linesProcess(os.Stdin, os.Stdout))
+		os.Exit(linesMain(os.Stdin, os.Stdout))
 	}
 	ownCompiler.Store(true)
 }
+
+// linesMain is the other work that such a process may be started for: see LinesOf.
+var linesMain func(in io.Reader, out io.Writer) int
 
 // compileProcess reads a job from in, does it and writes the answer to out. stage is for
 // tests.

@@ -16,8 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
-// linesArg is the argument with which a program is started to read the lines of a module; see CompileMain.
-const linesArg = "__lines"
+func init() { linesMain = linesProcess }
 
 // frameTable is the answer.
 const frameTable = 'l'

@@ -10,6 +10,9 @@ import (
 // compileArg is the argument with which a program is started to compile; see CompileMain.
 const compileArg = "__compile"
 
+// linesArg is the argument with which it is started to read the lines of a module.
+const linesArg = "__lines"
+
 // compileLimits bound the process of one job.
 type compileLimits struct {
 	Time   time.Duration // of the processor, without the initialisation
