@@ -43,7 +43,7 @@ func (o *Observer) System() System {
 }
 
 // sum adds what the actors have come to, those that have ended included.
-func (v *snapshot) sum(s *System) {
+func (s *snapshot) sum(sys *System) {
 	types := map[string]*Type{}
 	of := func(name string) *Type {
 		x := types[name]
@@ -53,46 +53,46 @@ func (v *snapshot) sum(s *System) {
 		}
 		return x
 	}
-	for name, e := range v.ended {
+	for name, e := range s.ended {
 		x := of(name)
 		x.Turns, x.Crashes, x.Restarts, x.Fuel = e.Turns, e.Crashes, e.Restarts, e.Fuel
 	}
-	s.Now = v.now.UTC()
+	sys.Now = s.now.UTC()
 	var states [host.StateStopping + 1]int
 	var last *Type
-	for at := range v.infos {
-		i := &v.infos[at]
+	for at := range s.infos {
+		i := &s.infos[at]
 		if i.Parent.IsZero() {
 			if i.State == host.StateStopping || i.Failed {
-				s.Ready = false
+				sys.Ready = false
 			}
 			continue
 		}
 		if topLevel(i) && (i.State == host.StateStarting || ofHost(i) && (i.Failed || i.State == host.StateDelayed)) {
-			s.Ready = false
+			sys.Ready = false
 		}
 		if last == nil || last.Name != i.Type {
 			last = of(i.Type)
 		}
 		last.add(i)
 		states[i.State]++
-		s.Actors++
-		s.Mailbox += i.Mailbox
-		s.MailboxBytes += i.MailboxBytes
-		s.OldestNS = max(s.OldestNS, v.oldest[at])
+		sys.Actors++
+		sys.Mailbox += i.Mailbox
+		sys.MailboxBytes += i.MailboxBytes
+		sys.OldestNS = max(sys.OldestNS, s.oldest[at])
 	}
-	s.Asleep = states[host.StateAsleep]
+	sys.Asleep = states[host.StateAsleep]
 	for state, n := range states {
 		if n > 0 {
-			s.States[stateOf(host.ActorState(state))] = n
+			sys.States[stateOf(host.ActorState(state))] = n
 		}
 	}
 	for _, x := range types {
-		s.Turns += x.Turns
-		s.Fuel += x.Fuel
-		s.Types = append(s.Types, *x)
+		sys.Turns += x.Turns
+		sys.Fuel += x.Fuel
+		sys.Types = append(sys.Types, *x)
 	}
-	slices.SortFunc(s.Types, func(a, b Type) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(sys.Types, func(a, b Type) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // topLevel reports whether the actor is a child of /user or /system.
