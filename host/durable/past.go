@@ -83,12 +83,14 @@ type keepingFS struct {
 	past *past
 }
 
-// Remove implements wal.FS. A file that cannot be kept is removed all the same: the past must not fill the store.
+// Remove implements wal.FS. A file that cannot be kept is removed all the same, since the past must not fill the store. What is
+// kept from before it is given up, too: there must be no gap between the past and the log.
 func (f *keepingFS) Remove(name string) error {
 	if !wal.IsSegment(name) {
 		return f.FS.Remove(name)
 	}
 	if err := f.past.take(filepath.Join(f.from, name), filepath.Join(logFolder, name)); err != nil {
+		_ = os.RemoveAll(filepath.Join(f.past.dir, logFolder))
 		return f.FS.Remove(name)
 	}
 	return nil

@@ -135,3 +135,46 @@ func TestThePastIsBounded(t *testing.T) {
 		t.Error("a second is kept")
 	}
 }
+
+// A file of the log that cannot be kept is removed all the same, and the past begins anew behind it: without a gap, and with no mark
+// that is before what is left.
+func TestAFileThatCannotBeKept(t *testing.T) {
+	from := t.TempDir()
+	o := Options{Dir: t.TempDir(), Keep: time.Hour, Size: MinSize}
+	p, err := o.openPast()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"0000000000000200-00000001.log", "0000000000000400-00000002.log", "0000000000000800-00000003.log"}
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(from, name), make([]byte, 300), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder, err := wal.Folder(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &keepingFS{folder, from, p}
+	begun := time.Unix(1_700_000_000, 0)
+	if err := errors.Join(f.Remove(names[0]), p.note(0x250, begun)); err != nil {
+		t.Fatal(err)
+	}
+	blocked := filepath.Join(p.dir, logFolder, names[1], "x") // a folder of that name
+	if err := os.MkdirAll(blocked, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove(names[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Remove(names[2]), p.note(0x1000, begun.Add(time.Hour/2))); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(from); err != nil || len(left) > 0 {
+		t.Errorf("%d files are left in the log: %v", len(left), err)
+	}
+	kept, err := p.segments()
+	if err != nil || len(kept) != 1 || kept[0].name != names[2] || len(p.marks) != 1 || p.marks[0].at != 0x1000 {
+		t.Errorf("kept %+v, marks %+v, %v", kept, p.marks, err)
+	}
+}
