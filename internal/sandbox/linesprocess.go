@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	goruntime "runtime"
 	"time"
 
@@ -58,22 +56,9 @@ func (p *program) lines(ctx context.Context, module []byte, l compileLimits) (*d
 	timed, cancel := context.WithTimeout(ctx, l.wall())
 	defer cancel()
 	var said firstBytes
-	cmd := exec.CommandContext(timed, p.path, p.args...)
-	cmd.Env = []string{}
-	cmd.Dir = filepath.VolumeName(p.path) + string(filepath.Separator)
-	cmd.Stderr = &said
-	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = processAttributes()
-	in, err := cmd.StdinPipe()
+	cmd, in, out, err := p.start(timed, &said)
 	if err != nil {
 		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("%w cannot be started: %w", errProcess, err)
 	}
 	// The pipe stays open: if it is closed, the process knows that this one has ended.
 	go func() { _ = writeFrame(in, frameModule, module) }()

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmactors/wasmactors/internal/rewrite"
-	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
 // Where code is in the module that it stands for. wazero tells of each call where it is in the rewritten module, but only of modules that
@@ -79,29 +77,4 @@ func FailedAt(x *Instance) []uint64 {
 		return nil
 	}
 	return slices.Clone(x.places.failed)
-}
-
-// PlacesOf knows which instructions of a module the code of its image, one with Places, stands for. It takes as long as to rewrite the module.
-func PlacesOf(i *Image, module []byte) (*rewrite.Sites, error) {
-	m, err := wasm.Decode(module)
-	if err == nil {
-		var res *rewrite.Result
-		cfg := i.cfg
-		cfg.Places = true
-		if res, err = rewrite.Instrument(m, cfg.rewriting()); err == nil {
-			return res.Sites(), nil
-		}
-	}
-	return nil, fmt.Errorf("runtime: %s: %w", i.cfg.Name, err)
-}
-
-// noLines is debugging information of one unit, with one line for all code: with it wazero tells where in the code section calls are.
-func noLines() []wasm.Custom {
-	return []wasm.Custom{
-		{Name: ".debug_abbrev", Data: []byte{1, 0x11, 0, 0x11, 1, 0x12, 1, 0x10, 6, 0, 0, 0}}, // a unit: its first and last address, its lines
-		{Name: ".debug_info", Data: []byte{20, 0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 1, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0}},
-		{Name: ".debug_line", Data: []byte{44, 0, 0, 0, 2, 0, 21, 0, 0, 0, // lengths
-			1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'x', 0, 0, 0, 0, 0, // operations, folders, files
-			0, 5, 2, 1, 0, 0, 0, 1, 2, 0xfd, 0xff, 0xff, 0xff, 7, 0, 1, 1}},
-	}
 }

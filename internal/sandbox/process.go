@@ -200,25 +200,12 @@ func (p *program) runHere(ctx context.Context, i *Image, j job, head []byte, pro
 	timed, cancel := context.WithTimeout(ctx, j.limits.wall())
 	defer cancel()
 	var said firstBytes
-	cmd := exec.CommandContext(timed, p.path, p.args...)
-	cmd.Env = []string{}
-	cmd.Dir = filepath.VolumeName(p.path) + string(filepath.Separator)
-	cmd.Stderr = &said
-	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = processAttributes()
-	in, err := cmd.StdinPipe()
-	if err != nil {
+	cmd, in, out, err := p.start(timed, &said)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("%w cannot be started (Config.WithCompileProgram names another program): %w", errProcess, err)
 	}
 	process.Store(cmd.Process)
 	// The pipe stays open: if it is closed, the process knows that this one has ended.
@@ -237,6 +224,26 @@ func (p *program) runHere(ctx context.Context, i *Image, j job, head []byte, pro
 		return got, nil
 	}
 	return nil, i.blame(j.limits.explain(timed, cmd.ProcessState, rerr, said.String()))
+}
+
+// start starts the process: with nothing of this one's environment, and for as long as the thread that calls it.
+func (p *program) start(ctx context.Context, said *firstBytes) (cmd *exec.Cmd, in io.Writer, out io.Reader, err error) {
+	cmd = exec.CommandContext(ctx, p.path, p.args...)
+	cmd.Env = []string{}
+	cmd.Dir = filepath.VolumeName(p.path) + string(filepath.Separator)
+	cmd.Stderr = said
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = processAttributes()
+	if in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	if err = cmd.Start(); err != nil {
+		return nil, nil, nil, fmt.Errorf("%w cannot be started (Config.WithCompileProgram names another program): %w", errProcess, err)
+	}
+	return cmd, in, out, nil
 }
 
 // blame makes an error the module's.
