@@ -78,7 +78,7 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 		}
 		return DeadRestarting, ErrRestarting
 	}
-	if a.rules.Load().limits.Message > 0 && int64(e.Size()) > a.rules.Load().limits.Message && !a.dropTrace(e) {
+	if most := a.rules.Load().limits.Message; most > 0 && int64(e.Size()) > most && !a.dropTrace(e) {
 		return DeadTooLarge, ErrTooLarge
 	}
 	if err := a.box.Push(e); err != nil {

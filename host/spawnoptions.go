@@ -32,11 +32,12 @@ const MaxSpawnWait = 10 * time.Second
 // childProps are the props of a child that the guest spawns, but for its arguments.
 func (g *guest) childProps(typ string, options []byte) (Props, error) {
 	a := g.actor
-	p := GuestOf(g.module, declared(g.module, typ)).WithLimits(a.rules.Load().limits.ForChildren())
+	own := a.rules.Load()
+	p := GuestOf(g.module, declared(g.module, typ)).WithLimits(own.limits.ForChildren())
 	if p.make != nil {
 		p.make = a.props.make // of the same module: children of one type are made with the same words, and share their rules
 	}
-	p.caps, p.compiled, p.grants = a.rules.Load().caps, a.rules.Load().compiled, a.rules.Load().grants
+	p.caps, p.compiled, p.grants = own.caps, own.compiled, own.grants
 	p, err := g.withOptions(p, options)
 	if p.spawned = true; a.durable && a.sys.durable != nil && options != nil { // a checkpoint has them
 		kept := append([]byte{}, options...)
