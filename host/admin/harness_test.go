@@ -89,20 +89,25 @@ func serveSiteOf(t *testing.T, prepare func(*host.System), change func(Config) C
 	if s.server, err = Serve(context.Background(), sys, cfg); err != nil {
 		t.Fatal(err)
 	}
-	s.base = "http://" + s.server.Addr().String()
-	s.unix = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return endpoint.Dial(ctx, s.socket) }}}
-	s.tcp = &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(func() {
-		s.unix.CloseIdleConnections()
-		s.tcp.CloseIdleConnections()
-		if err := s.server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.connect()
 	if err := sys.Idle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// connect has clients for the server, until the test ends.
+func (s *site) connect() {
+	s.base = "http://" + s.server.Addr().String()
+	s.unix = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return endpoint.Dial(ctx, s.socket) }}}
+	s.tcp = &http.Client{Transport: &http.Transport{}}
+	s.t.Cleanup(func() {
+		s.unix.CloseIdleConnections()
+		s.tcp.CloseIdleConnections()
+		if err := s.server.Close(); err != nil {
+			s.t.Error(err)
+		}
+	})
 }
 
 // do asks at the socket.

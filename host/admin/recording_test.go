@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/admin/endpoint"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/host/rerun"
@@ -149,16 +147,7 @@ func (x *tape) serve(t *testing.T, at time.Time) *site {
 	if s.server, err = ServeRecording(t.Context(), show, "run.wrec", cfg); err != nil {
 		t.Fatal(err)
 	}
-	s.base = "http://" + s.server.Addr().String()
-	s.unix = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return endpoint.Dial(ctx, s.socket) }}}
-	s.tcp = &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(func() {
-		s.unix.CloseIdleConnections()
-		s.tcp.CloseIdleConnections()
-		if err := s.server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.connect()
 	return s
 }
 
