@@ -31,8 +31,7 @@ const MaxSpawnWait = 10 * time.Second
 
 // childProps are the props of a child that the guest spawns, but for its arguments.
 func (g *guest) childProps(typ string, options []byte) (Props, error) {
-	a := g.actor
-	own := a.rules.Load()
+	a, own := g.actor, g.actor.rules.Load()
 	p := GuestOf(g.module, declared(g.module, typ)).WithLimits(own.limits.ForChildren())
 	if p.make != nil {
 		p.make = a.props.make // of the same module: children of one type are made with the same words, and share their rules
