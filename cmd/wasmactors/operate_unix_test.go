@@ -16,9 +16,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/admin"
 )
 
-// patience is how long a script waits for what must come.
-const patience = 60 * time.Second
-
 // scriptCommands are those that the scripts have besides the usual ones.
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"startup": startup, "await": await, "schema": checkSchema, "terminate": terminate,
