@@ -355,15 +355,10 @@ func (c *Cluster) own() []byte {
 func (c *Cluster) checkDescription(ctx context.Context) error {
 	own := c.own()
 	for {
-		_, err := c.dir.put(keyDescription, own, 0, 0)
-		if err == nil {
-			return nil
-		}
-		if errors.Is(err, cluster.ErrConflict) {
-			var there []byte
-			if there, _, err = c.dir.get(ctx, keyDescription); err == nil {
-				return checkOther(there, own)
-			}
+		err := describe(own, func() error { _, err := c.dir.put(keyDescription, own, 0, 0); return err },
+			func() ([]byte, uint64, error) { return c.dir.get(ctx, keyDescription) })
+		if err == nil || errors.Is(err, ErrOther) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -373,11 +368,30 @@ func (c *Cluster) checkDescription(ctx context.Context) error {
 	}
 }
 
+// errNotThere says that what another node writes at this moment cannot be read yet.
+var errNotThere = errors.New("the entry is being written")
+
+// describe writes what this node knows, or compares it with what is there. An error other than ErrOther is one to try again.
+func describe(own []byte, put func() error, get func() ([]byte, uint64, error)) error {
+	err := put()
+	if !errors.Is(err, cluster.ErrConflict) {
+		return err
+	}
+	there, revision, err := get()
+	switch {
+	case err != nil:
+		return err
+	case revision == 0:
+		return errNotThere
+	}
+	return checkOther(there, own)
+}
+
 // checkOther compares what the directory says of itself with what this node knows.
 func checkOther(there, own []byte) error {
 	var d, mine description
 	if err := json.Unmarshal(there, &d); err != nil {
-		return fmt.Errorf("natscluster: the directory does not say whose it is: %w", err)
+		return fmt.Errorf("natscluster: %w: the directory does not say whose it is: %w", ErrOther, err)
 	}
 	if err := json.Unmarshal(own, &mine); err != nil {
 		return err
