@@ -251,18 +251,23 @@ func attachDoor(env *environment) attachment {
 // The page is a file of the user's alone: a token in the address that a browser is started with
 // would be seen by everybody who lists processes.
 func (d *adminDoor) dashboard() (string, error) {
-	to := "http://" + d.server.Addr().String() + "/#token=" + url.QueryEscape(d.token.Reveal())
-	text := "<!doctype html><meta charset=utf-8><title>wasmactors</title><meta http-equiv=refresh content=\"0;url=" + html.EscapeString(to) + "\">\n"
 	_ = os.Remove(d.page) // left by an earlier process with the same number
-	f, err := os.OpenFile(d.page, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	d.made = append(d.made, d.page)
+	return dashboardPage(d.page, d.server.Addr().String(), d.token)
+}
+
+// dashboardPage makes the file of such a page, which does not exist.
+func dashboardPage(file, address string, token admin.Token) (string, error) {
+	to := "http://" + address + "/#token=" + url.QueryEscape(token.Reveal())
+	text := "<!doctype html><meta charset=utf-8><title>wasmactors</title><meta http-equiv=refresh content=\"0;url=" + html.EscapeString(to) + "\">\n"
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err
 	}
-	d.made = append(d.made, d.page)
 	if _, err = f.WriteString(text); err == nil {
 		err = f.Close()
 	}
-	return "file://" + filepath.ToSlash(d.page), err
+	return "file://" + filepath.ToSlash(file), err
 }
 
 // reachFlags are the flags of commands that talk to a running bundle.

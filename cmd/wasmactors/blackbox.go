@@ -18,13 +18,15 @@ func blackBoxFlags() []cli.Flag {
 	}
 }
 
+var errWithModule = usage("--with-module is for run: what dev runs may have changed by the time of a failure")
+
 // openBlackBox is the recorder that the flags ask for, instead of what the manifest says; nil if they ask for none. m is nil
 // in dev.
 func openBlackBox(c *cli.Context, env *environment, m *bundle.Manifest, o *bundle.Options) (*blackbox.Recorder, error) {
 	dir, modules := c.String("black-box"), c.Bool("with-module")
 	switch {
 	case modules && m == nil:
-		return nil, usage("--with-module is for run: what dev runs may have changed by the time of a failure")
+		return nil, errWithModule
 	case modules && dir == "" && m.Recorder == nil:
 		return nil, usage("--with-module is for --black-box, or for a bundle that has the key recorder")
 	}

@@ -57,7 +57,7 @@ func (x *membership) settle() {
 	x.mu.Lock()
 	n := x.node
 	x.mu.Unlock()
-	if n == nil {
+	if n == nil || x.dev.ending() {
 		return
 	}
 	for end := time.Now().Add(settleTime); time.Now().Before(end) && n.Acting(); time.Sleep(time.Millisecond) {

@@ -41,6 +41,7 @@ type membership struct {
 	place    *natscluster.Cluster
 	lost     func(*cluster.Node, error)
 	news     *news
+	dev      *nodeOfDev // nil: dev has not started it
 
 	running context.Context // the run's: what it waits for is waited for no longer
 
@@ -52,7 +53,7 @@ type membership struct {
 }
 
 // openMembership reads the flags and connects; it returns nil without --join.
-func openMembership(c *cli.Context, env *environment, m *bundle.Manifest) (*membership, error) {
+func openMembership(c *cli.Context, env *environment, m *bundle.Manifest, dev *nodeOfDev) (*membership, error) {
 	dir := c.String("join")
 	switch {
 	case dir == "" && c.IsSet("join-token"):
@@ -66,7 +67,11 @@ func openMembership(c *cli.Context, env *environment, m *bundle.Manifest) (*memb
 	case c.IsSet("seed"):
 		return nil, usage("--seed cannot be combined with --join: nodes must not have the same secret")
 	}
-	x := &membership{env: env, manifest: m.Cluster, quiet: c.Bool("quiet")}
+	x := &membership{env: env, manifest: m.Cluster, quiet: c.Bool("quiet"), dev: dev}
+	listen := m.Cluster.Listen
+	if dev != nil {
+		listen = "" // the address is for other machines
+	}
 	x.news = newNews(x.show)
 	var err error
 	if x.identity, err = identityOf(c, env, dir); err != nil {
@@ -77,7 +82,7 @@ func openMembership(c *cli.Context, env *environment, m *bundle.Manifest) (*memb
 		x.news.close()
 		return nil, usage("the token of node %s was for other bundles than %s: wasmactors cluster token --for %s makes one", x.identity.Node, m.Name, m.Name)
 	}
-	if x.place, err = natscluster.Open(c.Context, x.identity, natscluster.Options{Listen: m.Cluster.Listen, Events: x.event}); err != nil {
+	if x.place, err = natscluster.Open(c.Context, x.identity, natscluster.Options{Listen: listen, Events: x.event}); err != nil {
 		x.news.close()
 		return nil, &unreachableError{err}
 	}
@@ -136,6 +141,9 @@ func readToken(env *environment, file string) (string, error) {
 func (x *membership) event(e cluster.Event) { x.news.add(e) }
 
 func (x *membership) show(e cluster.Event) {
+	if x.dev.ending() {
+		return
+	}
 	if x.env.json {
 		x.env.writeJSON(map[string]any{"event": "cluster", "kind": e.Kind.String(), "node": e.Node, "count": e.Count, "text": e.Text})
 		return
@@ -265,7 +273,7 @@ func (x *membership) close() {
 	if ended {
 		return
 	}
-	if n != nil {
+	if n != nil && !x.dev.ending() {
 		x.leave(n)
 	}
 	x.place.Close()

@@ -25,6 +25,7 @@ type console struct {
 	env   *environment
 	json  bool
 	quiet bool
+	brief bool // no summary as text
 	level int
 	log   *log.Logger
 
@@ -280,6 +281,16 @@ func (c *console) answer(a bundle.Answer) {
 	}
 }
 
+// cannotAnswer ends the run, since answers cannot be written.
+func (c *console) cannotAnswer(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = &outputError{err}
+		c.fail(c.failed)
+	}
+}
+
 // broken is the error of writing answers; nil if there was none.
 func (c *console) broken() error {
 	c.mu.Lock()
@@ -359,7 +370,7 @@ func (c *console) end(m *bundle.Manifest, stats bundle.FeedStats, final host.Sta
 		})
 		return
 	}
-	if c.quiet {
+	if c.quiet || c.brief {
 		return
 	}
 	w := c.env.stderr

@@ -21,13 +21,17 @@ func devCommand(env *environment) *cli.Command {
 		Description: "Flags and input are those of run. Whatever the builds read is watched: Go packages, also those that replace\n" +
 			"directives name, embedded files, .wasm files, the manifest. What has changed is built again and takes its place\n" +
 			"under the actors, which keep their refs and mailboxes and start over. Mistakes are shown as file:line:column,\n" +
-			"and the old code goes on. It ends at Ctrl-C, or after --for.\n\nExamples:\n\n" +
+			"and the old code goes on. It ends at Ctrl-C, or after --for. With --nodes the bundle runs on so many nodes of a cluster that is\n" +
+			"made for it: processes of this machine. What they say begins with their names, a change reaches one after the other, and one that\n" +
+			"is killed starts again. In values of --env and of other flags {node} stands for the number of the node.\n\nExamples:\n\n" +
 			"   wasmactors dev samples/hello\n" +
 			"   wasmactors dev samples/hello --input samples/hello/input.ndjson --again\n" +
-			"   wasmactors dev --open",
+			"   wasmactors dev --open\n" +
+			"   wasmactors dev shop --nodes 3 --env LISTEN=localhost:808{node}",
 		Flags: append(runFlagList(),
 			&cli.BoolFlag{Name: "again", Usage: "feed the input again after every change that is running"},
 			&cli.BoolFlag{Name: "open", Usage: "open the dashboard in the browser"},
+			&cli.IntFlag{Name: "nodes", Usage: "run the bundle on `N` nodes of a cluster, each a process of its own; input is for the first one"},
 		),
 		Action: func(c *cli.Context) error {
 			path, err := oneArg(c, "a bundle", ".")
@@ -49,6 +53,11 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 		return err
 	}
 	vars, err := variables(c)
+	if c.IsSet("nodes") {
+		if err = checkNodes(c, c.Int("nodes")); err == nil {
+			vars, err = variablesOfNode(c, 1)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -76,16 +85,20 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 	if err != nil {
 		return err
 	}
-	telemetry, err := openTelemetry(c, env, filepath.Base(abs))
-	if err != nil {
-		return err
+	telemetry := &telemetry{env: env}
+	if !c.IsSet("nodes") { // they have their own
+		if telemetry, err = openTelemetry(c, env, filepath.Base(abs)); err != nil {
+			return err
+		}
+		defer telemetry.close()
+		if telemetry.box, err = openBlackBox(c, env, nil, &options); err != nil {
+			return err
+		}
+		defer closeBlackBox(telemetry.box)
+		options.Traces = telemetry.traces()
+	} else if c.Bool("with-module") {
+		return errWithModule
 	}
-	defer telemetry.close()
-	if telemetry.box, err = openBlackBox(c, env, nil, &options); err != nil {
-		return err
-	}
-	defer closeBlackBox(telemetry.box)
-	options.Traces = telemetry.traces()
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	if flags.ends > 0 {
@@ -97,6 +110,11 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 	d.console.fail = func(error) { cancel() }
 	options.Progress = d.progress
 	dev := bundle.Dev{Path: path, Vars: vars, Options: options, Start: systemOf(c, telemetry), Watch: d.follow, Tell: d.tell, Trouble: d.trouble}
+	if c.IsSet("nodes") {
+		d.nodes = newDevNodes(c, env, d.console, path)
+		dev.Place = d.nodes
+		defer d.nodes.close()
+	}
 	if env.restore != nil {
 		defer context.AfterFunc(ctx, env.restore)() // a second Ctrl-C kills
 	}
@@ -107,7 +125,9 @@ func devBundle(c *cli.Context, env *environment, path string) error {
 	d.feeding.Wait()
 	d.detach()
 	d.count()
-	if d.manifest != nil {
+	if d.nodes != nil && err == nil {
+		err = d.nodes.verdict()
+	} else if d.manifest != nil {
 		d.console.end(d.manifest, d.stats, d.final, time.Since(d.began))
 	}
 	d.console.died = nil // actors that have failed may have been corrected since
@@ -124,6 +144,7 @@ type devSession struct {
 	began   time.Time
 
 	telemetry *telemetry
+	nodes     *devNodes // nil: the bundle runs in this process
 
 	manifest *bundle.Manifest // what ran last
 	sys      *host.System
@@ -183,13 +204,17 @@ func (d *devSession) tell(e bundle.DevEvent) {
 	}
 	switch {
 	case d.console.json:
-		d.env.writeJSON(eventOfDev(e))
+		j := eventOfDev(e)
+		if d.nodes != nil && e.Kind == bundle.DevUp {
+			j.Nodes = d.nodes.pids()
+		}
+		d.env.writeJSON(j)
 	case !d.console.quiet:
 		d.human(e)
 	case e.Kind == bundle.DevFailed:
 		d.human(e)
 	}
-	if e.System != nil {
+	if e.Running {
 		if d.sys != e.System {
 			d.count()
 		}
@@ -197,8 +222,12 @@ func (d *devSession) tell(e bundle.DevEvent) {
 	}
 	switch e.Kind {
 	case bundle.DevUp:
-		d.attach(e)
-		d.waitForMain(e)
+		if d.nodes == nil {
+			d.attach(e)
+			d.waitForMain(e)
+		} else if d.c.Bool("open") {
+			d.show(d.nodes.dashboard(d.ctx))
+		}
 		d.feed(e)
 	case bundle.DevReplaced:
 		d.feed(e)
@@ -216,7 +245,17 @@ func (d *devSession) attach(e bundle.DevEvent) {
 		return
 	}
 	d.release = detach
-	if !d.c.Bool("open") || d.opened || url == "" {
+	if d.c.Bool("open") {
+		d.show(url, nil)
+	}
+}
+
+// show opens the dashboard at an address in the browser, the first time that there is one.
+func (d *devSession) show(url string, err error) {
+	if err != nil {
+		d.env.note("there is no dashboard: " + oneLine(err.Error()))
+	}
+	if d.opened || url == "" {
 		return
 	}
 	d.opened = true
@@ -285,6 +324,18 @@ func (d *devSession) feed(e bundle.DevEvent) {
 		if before != nil {
 			<-before
 		}
+		input, closeInput, err := openInput(d.env, name)
+		if err != nil {
+			d.env.note(err.Error())
+			return
+		}
+		defer closeInput()
+		if d.nodes != nil {
+			if err := d.nodes.feed(ctx, input); err != nil && ctx.Err() == nil {
+				d.env.note("the rest of the input is not read: " + err.Error())
+			}
+			return
+		}
 		go func() {
 			select {
 			case <-e.System.Terminated():
@@ -292,12 +343,6 @@ func (d *devSession) feed(e bundle.DevEvent) {
 			case <-ctx.Done():
 			}
 		}()
-		input, closeInput, err := openInput(d.env, name)
-		if err != nil {
-			d.env.note(err.Error())
-			return
-		}
-		defer closeInput()
 		stats, err := feed(ctx, d.flags, e.Manifest, e.System, input, d.console, nil)
 		d.stats = d.stats.Plus(stats)
 		if err != nil && ctx.Err() == nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/bundle"
@@ -29,6 +30,9 @@ func (d *devSession) human(e bundle.DevEvent) {
 		for _, m := range e.Manifest.Modules {
 			pairs = append(pairs, m.Name, shortHash(e.Hashes[m.Name]))
 		}
+		if d.nodes != nil {
+			pairs = append(pairs, "nodes", d.nodes.processes())
+		}
 		log.Info("bundle "+oneLine(e.Manifest.Name)+" is up", pairs...)
 	case bundle.DevChanged:
 		pairs := []any{"file", oneLine(near(e.Files[0]))}
@@ -45,7 +49,7 @@ func (d *devSession) human(e bundle.DevEvent) {
 			d.console.status.Write([]byte(printable.Text(printable.Clip(p.String(), 64<<10)) + "\n"))
 		}
 		then := "nothing runs until this is fixed"
-		if e.System != nil {
+		if e.Running {
 			then = "the version before keeps running"
 		}
 		log.Error("not replaced", "problems", len(problems(e.Err)), "then", then, "took", took)
@@ -70,11 +74,14 @@ func (d *devSession) humanReplaced(e bundle.DevEvent) {
 			if a.Did == upgrade.Upgraded {
 				kept[a.Module]++
 			} else if lost[a.Module] == "" {
-				lost[a.Module] = a.Path + ": " + a.Why
+				lost[a.Module] = strings.TrimLeft(a.Node+" "+a.Path+": "+a.Why, " ")
 			}
 			continue
 		}
 		pairs := []any{"actor", oneLine(a.Path), "why", oneLine(a.Why)}
+		if a.Node != "" {
+			pairs = append([]any{"node", a.Node}, pairs...)
+		}
 		switch {
 		case a.Did == upgrade.Kept:
 			log.Error("it keeps its code", append(pairs, "error", oneLine(a.Err.Error()))...)
@@ -111,6 +118,7 @@ type jsonDev struct {
 	Actors   []jsonActor       `json:"actors,omitempty"`
 	Why      []string          `json:"why,omitempty"`
 	Problems []problem         `json:"problems,omitempty"`
+	Nodes    map[string]int    `json:"nodes,omitempty"` // up: their processes
 }
 
 type jsonModule struct {
@@ -120,6 +128,7 @@ type jsonModule struct {
 }
 
 type jsonActor struct {
+	Node  string `json:"node,omitempty"`
 	Path  string `json:"path"`
 	Did   string `json:"did"`
 	Why   string `json:"why,omitempty"`
@@ -135,7 +144,7 @@ func eventOfDev(e bundle.DevEvent) jsonDev {
 		j.Modules = append(j.Modules, jsonModule{m.Name, m.Before, m.Now})
 	}
 	for _, a := range e.Actors {
-		x := jsonActor{Path: a.Path, Did: a.Did, Why: a.Why}
+		x := jsonActor{Node: a.Node, Path: a.Path, Did: a.Did, Why: a.Why}
 		if a.Err != nil {
 			x.Error = a.Err.Error()
 		}

@@ -164,7 +164,7 @@ func (l *live) reload(ctx context.Context, r admin.Reload) (admin.Reloaded, erro
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 		defer cancel()
 		for _, a := range change.Apply(within, l.sys) {
-			one := admin.ReloadedActor{Path: a.Path, Did: a.Did, Why: a.Why}
+			one := admin.ReloadedActor{Path: a.Path, Did: a.Did, Why: a.Why, Module: a.Module}
 			if a.Err != nil {
 				one.Error = a.Err.Error()
 			}

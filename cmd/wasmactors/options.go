@@ -129,9 +129,12 @@ func warnings(c *cli.Context, env *environment) *slog.Logger {
 }
 
 // variables are the variables of the manifest: those that --env gives, and no others.
-func variables(c *cli.Context) (bundle.Variables, error) {
+func variables(c *cli.Context) (bundle.Variables, error) { return variablesOf(c.StringSlice("env")) }
+
+// variablesOf are those that the values of --env give.
+func variablesOf(flags []string) (bundle.Variables, error) {
 	given := map[string]string{}
-	for _, text := range c.StringSlice("env") {
+	for _, text := range flags {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
 			if value, ok = os.LookupEnv(name); !ok {

@@ -113,6 +113,8 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	if err != nil {
 		return err
 	}
+	node := asNode()
+	env.consent.quiet = env.consent.quiet || node != nil
 	m, err := load(c, path)
 	if err != nil {
 		return err
@@ -148,17 +150,18 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	whole, end := context.WithCancel(c.Context)
 	defer end()
 	c.Context, door.cfg = whole, door.cfg.WithShutdown(end)
+	input = node.attend(env.stdin, input, end)
 	quiet, asJSON := c.Bool("quiet"), c.Bool("json")
-	if input == nil && !quiet && holdsInput(env.stdin) {
+	if input == nil && !quiet && node == nil && holdsInput(env.stdin) {
 		env.note("standard input is not read; --input - reads it")
 	}
 	start := time.Now()
 	shown := env.terminal
-	if quiet || asJSON {
+	if quiet || asJSON || node != nil { // dev has shown it
 		shown = io.Discard
 	}
 	p := newProgress(shown)
-	if !quiet && !asJSON {
+	if !quiet && !asJSON && node == nil {
 		options.Progress = p.say
 	}
 	b, err := bundle.Open(c.Context, m, options)
@@ -168,6 +171,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	}
 	defer b.Close(context.Background())
 	console := newConsole(env, asJSON, quiet, flags.level, flags.reports)
+	console.brief = node != nil && input == nil
 	if !asJSON && !quiet {
 		telemetry.warnBy(func(text string) { console.log.Warn(text) })
 	}
@@ -175,7 +179,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	if err != nil {
 		return err
 	}
-	member, err := openMembership(c, env, m)
+	member, err := openMembership(c, env, m, node)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ type ReloadedActor struct {
 	Did   string `json:"did"` // restarted, started, stopped or replaced
 	Why   string `json:"why,omitempty"`
 	Error string `json:"error,omitempty"`
+
+	Module string `json:"module,omitempty"` // it was changed because this one has other code
 }
 
 // reload has the bundle read again.

@@ -46,6 +46,7 @@ type ActorChange struct {
 	Err  error // it could not be done
 
 	Module string // it was done because this one has other code
+	Node   string // of a cluster, where it was done; "": here
 }
 
 // loaded is a module as it was loaded.

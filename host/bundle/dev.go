@@ -32,6 +32,8 @@ type Dev struct {
 	Trouble func(dir string, err error)
 	// StopGrace bounds the wait for actors that stop; default 10 s.
 	StopGrace time.Duration
+	// Place is where the bundle runs; nil: in systems of this process, of which Start and Watch are called.
+	Place DevPlace
 
 	watch filewatch.Options
 }
@@ -53,7 +55,8 @@ const (
 // DevEvent is something that has happened.
 type DevEvent struct {
 	Kind     DevKind
-	System   *host.System      // that runs; nil if none does
+	System   *host.System      // that runs; nil if none does in this process
+	Running  bool              // the bundle runs, here or elsewhere
 	Bundle   *Bundle           // likewise
 	Manifest *Manifest         // of what runs
 	Hashes   map[string]string // of the modules that run, see [Bundle.Hash]
@@ -87,6 +90,9 @@ func (d Dev) Run(ctx context.Context) error {
 		d.StopGrace = 10 * time.Second
 	}
 	s := &session{Dev: d, file: file, path: abs, inputs: map[string]build.Inputs{}, dirty: map[string]bool{}}
+	if s.Place == nil {
+		s.Place = here{s}
+	}
 	s.watch.Trouble = d.Trouble
 	s.watcher = filewatch.New(s.watch)
 	defer s.watcher.Close()
@@ -102,7 +108,8 @@ type session struct {
 	watcher *filewatch.Watcher
 
 	bundle *Bundle
-	sys    *host.System // nil: none runs
+	runs   bool         // in its place
+	sys    *host.System // that runs here; nil: none does
 	since  time.Time    // the first change that was not handled yet
 
 	mu     sync.Mutex
@@ -140,8 +147,8 @@ func (s *session) run(ctx context.Context) error {
 			done = work.done
 		}
 		var ended <-chan struct{}
-		if s.sys != nil {
-			ended = s.sys.Terminated()
+		if s.runs {
+			ended = s.Place.Ended()
 		}
 		select {
 		case <-ctx.Done():
@@ -175,7 +182,7 @@ func (s *session) run(ctx context.Context) error {
 
 // tell calls Tell with an event, to which it adds what runs.
 func (s *session) tell(e DevEvent) {
-	if e.System, e.Bundle = s.sys, s.bundle; s.bundle != nil {
+	if e.System, e.Running, e.Bundle = s.sys, s.runs, s.bundle; s.bundle != nil {
 		e.Manifest, e.Hashes = s.bundle.Manifest, map[string]string{}
 		for _, m := range s.bundle.Manifest.Modules {
 			e.Hashes[m.Name] = s.bundle.Hash(m.Name)
@@ -352,48 +359,90 @@ func (s *session) apply(ctx context.Context, r result) {
 		for _, m := range r.bundle.Manifest.Modules {
 			first = append(first, ModuleChange{Name: m.Name, Now: r.bundle.Hash(m.Name)})
 		}
-		s.start(DevEvent{Modules: first})
-	case s.sys == nil, len(c.Whole) > 0:
-		s.stop()
-		c.Replace()
-		s.start(DevEvent{Modules: c.Modules, Why: c.Whole})
+		s.start(ctx, DevEvent{Modules: first})
+	case !s.runs, len(c.Whole) > 0:
+		s.again(ctx, c, c.Whole)
 	case c.Empty():
 		s.bundle.take(c.Manifest, c.loaded) // the text has changed, but not its meaning
 		s.tell(DevEvent{Kind: DevUnchanged})
 	default:
-		within, cancel := context.WithTimeout(ctx, s.StopGrace)
-		defer cancel()
-		done := c.Apply(within, s.sys)
+		done, why := s.Place.Change(ctx, c)
+		if len(why) > 0 {
+			s.again(ctx, c, why)
+			return
+		}
 		s.tell(DevEvent{Kind: DevReplaced, Modules: c.Modules, Actors: done})
 	}
 }
 
-// start starts the actors in a new system.
-func (s *session) start(e DevEvent) {
-	sys, err := s.bundle.Start(s.Start, s.Watch)
-	if err != nil {
+// again starts the changed bundle as a whole.
+func (s *session) again(ctx context.Context, c *Change, why []string) {
+	s.stop()
+	c.Replace()
+	s.start(ctx, DevEvent{Modules: c.Modules, Why: why})
+}
+
+// start starts the actors anew.
+func (s *session) start(ctx context.Context, e DevEvent) {
+	err := s.Place.Start(ctx, s.bundle)
+	switch {
+	case err != nil && ctx.Err() != nil: // it was not wanted any more
+	case err != nil:
 		s.tell(DevEvent{Kind: DevFailed, Err: err})
-		return
+	default:
+		s.runs = true
+		e.Kind = DevUp
+		s.tell(e)
 	}
-	s.sys = sys
-	e.Kind = DevUp
-	s.tell(e)
 }
 
-// stop ends the system, if there is one.
+// stop ends what runs.
 func (s *session) stop() {
-	if s.sys == nil {
-		return
-	}
-	stop, cancel := context.WithTimeout(context.Background(), s.StopGrace)
-	defer cancel()
-	_ = s.sys.Close(stop) // actors that do not stop are killed
-	s.sys = nil
+	s.Place.Stop()
+	s.runs = false
 }
 
-// hasEnded reports that the system has ended by itself.
+// endDev ends a system; actors that do not stop are killed.
+func endDev(sys *host.System, grace time.Duration) {
+	stop, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	_ = sys.Close(stop)
+}
+
+// hasEnded reports that the bundle has ended by itself.
 func (s *session) hasEnded() {
-	cause := s.sys.Cause()
+	cause := s.Place.Cause()
 	s.stop()
 	s.tell(DevEvent{Kind: DevEnded, Err: cause})
+}
+
+// here is the usual place: a system in this process.
+type here struct{ *session }
+
+// Start implements DevPlace.
+func (h here) Start(_ context.Context, b *Bundle) (err error) {
+	h.sys, err = b.Start(h.Dev.Start, h.Dev.Watch)
+	return err
+}
+
+// Change implements DevPlace.
+func (h here) Change(ctx context.Context, c *Change) ([]ActorChange, []string) {
+	ctx, cancel := context.WithTimeout(ctx, h.StopGrace)
+	defer cancel()
+	return c.Apply(ctx, h.sys), nil
+}
+
+// Ended implements DevPlace.
+func (h here) Ended() <-chan struct{} { return h.sys.Terminated() }
+
+// Cause implements DevPlace.
+func (h here) Cause() error { return h.sys.Cause() }
+
+// Stop implements DevPlace.
+func (h here) Stop() {
+	if h.sys == nil {
+		return
+	}
+	endDev(h.sys, h.StopGrace)
+	h.sys = nil
 }

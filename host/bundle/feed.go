@@ -153,8 +153,8 @@ func (s *FeedStats) count(kind string) {
 	}
 }
 
-// maxLine bounds a line of input, in bytes.
-const maxLine = 4 << 20
+// MaxLine bounds a line of input, in bytes.
+const MaxLine = 4 << 20
 
 // progressEvery is the time between two calls of Feed.Progress.
 const progressEvery = 200 * time.Millisecond
@@ -284,7 +284,7 @@ func scan(ctx context.Context, r io.Reader) (lines <-chan []byte, failed <-chan 
 	go func() {
 		defer close(out)
 		s := bufio.NewScanner(r)
-		s.Buffer(make([]byte, 64<<10), maxLine)
+		s.Buffer(make([]byte, 64<<10), MaxLine)
 		for s.Scan() {
 			select {
 			case out <- bytes.Clone(s.Bytes()):
