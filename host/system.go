@@ -56,7 +56,7 @@ func New(cfg Config) (*System, error) {
 		s.bus.Recent.Keep(blackbox.MostEvents)
 	}
 	if cfg.tape != nil {
-		cfg.tape.Hide(s.bus.Secrets.Holds)
+		cfg.tape.Hide(s.bus.Secrets.Bytes, s.bus.Secrets.Text)
 	}
 	if s.secret == nil {
 		s.secret = secret.New()
@@ -315,6 +315,9 @@ func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
 	closeDurable(ctx, s)
 	s.ending.Store(true)
+	if s.cfg.tape != nil {
+		s.cfg.tape.Ending(s.time.Now())
+	}
 	if s.user.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "shutdown"}}) && s.cfg.manual {
 		s.RunUntilIdle(1 << 30)
 	}

@@ -221,13 +221,19 @@ func (x *repeated) write(c *cli.Context, env *environment, o rerun.Options) erro
 	for _, a := range x.NotRecorded {
 		fmt.Fprintln(&b, oneLine(fmt.Sprintf("not recorded: %s: %s", a.Path, a.Why)))
 	}
+	for _, a := range x.Inexact {
+		fmt.Fprintln(&b, oneLine(fmt.Sprintf("not exact: %s, %s", a.Path, a.Why)))
+	}
 	done := fmt.Sprintf("%s of %s", plural(x.Turns, "turn"), plural(x.Lives, "incarnation"))
 	if x.Failed > 0 {
 		done += fmt.Sprintf(", %s", plural(x.Failed, "failure"))
 	}
-	if x.Reproduced {
+	switch {
+	case x.Reproduced && x.Unlike > 0:
+		fmt.Fprintf(&b, "reproduced in %.0f ms: %s, equal chains; left out, because a masked secret leads elsewhere: %s\n", x.TookMS, done, plural(x.Unlike, "turn"))
+	case x.Reproduced:
 		fmt.Fprintf(&b, "reproduced in %.0f ms: %s, equal chains\n", x.TookMS, done)
-	} else {
+	default:
 		fmt.Fprintf(&b, "not reproduced, after %s\n  %s\n", done, oneLine(x.Difference.String()))
 	}
 	if x.Stopped != "" || c.String("until") != "" || o.Actor != "" {

@@ -34,6 +34,7 @@ type Replay struct {
 	Turns       int       `json:"turns"` // that were repeated up to there
 	Failures    int       `json:"failures"`
 	NotRecorded []string  `json:"not_recorded,omitempty"` // paths of actors that are not, or not to their end, in the recording; the first ones
+	Inexact     []string  `json:"inexact,omitempty"`      // paths of actors that were handed a known secret, which is masked; the first ones
 	Difference  string    `json:"difference,omitempty"`   // the first turn that did not come out as recorded: what is shown does not go beyond it
 	Cut         bool      `json:"cut,omitempty"`          // the file has no end: what is before is shown
 }
@@ -141,6 +142,9 @@ func (r *recorded) describe() Replay {
 	}
 	for _, a := range r.show.NotRecorded() {
 		x.NotRecorded = append(x.NotRecorded, printable.Line(a.Path, maxReason))
+	}
+	for _, a := range r.show.Inexact() {
+		x.Inexact = append(x.Inexact, printable.Line(a.Path, maxReason))
 	}
 	if d := m.Difference; d != nil {
 		x.Difference = printable.Line(d.String(), maxReason)

@@ -18,13 +18,14 @@
 //	kind 1  an image: its number is that of the blocks of this kind before
 //	kind 2  records of a lane, as many as are whole; they continue those of its last block
 //	kind 3  the end: for each lane n: its bytes. Nothing follows
+//	kind 4  the system begins to stop its actors: time:8. At most one
 //
 // The number of a record is its place in its lane, from 0. A record begins with a tag; its lowest three bits are the type:
 //
 //	1 life    n:id n:image turns seed:16 prepare:16 limits path type [snapshot]
 //	2 turn    n:life [n:moved] n:time [n:lane] n:entry [n:command] hash:3      one message of a recorded guest, one turn
 //	3 entry   n:life flags:1 [n:moved] n:time n:pushed n:done [failure] [cut] hash:3 messages
-//	4 end     n:life [n:moved] chain:8                                         the incarnation is over
+//	4 end     n:life [n:moved] n:time chain:8                                  the incarnation is over
 //	5 left    n:life [n:moved] text                                            the rest of it is not recorded, and why
 //	6 none    text text                                                        an actor that is not recorded, and why
 //
@@ -45,7 +46,7 @@ import (
 
 const (
 	magic    = "waRE"
-	version  = 2
+	version  = 3
 	headSize = len(magic) + 1 + 8 + 4
 	sumSize  = 4
 	// blockHead is what a block has before its body.
@@ -59,6 +60,7 @@ const (
 	blockImage byte = iota + 1
 	blockLane
 	blockEnd
+	blockEnding
 )
 
 // Kind says what a record is.
@@ -90,6 +92,7 @@ const (
 	flagCut                 // something from outside has ended the failed turn
 	flagJudged              // the failed turn could not pay for what depends on other actors
 	flagRewound             // the guest was brought back to the state before the failed turn
+	flagMasked              // known secrets are masked from here on: hash and fuel are 0
 )
 
 // The flags of a message.

@@ -67,6 +67,8 @@ type Track struct {
 	chain   Chain
 	next    uint64 // number of its next turn
 	rewound bool
+	masked  bool // it was handed a known secret
+	slow    bool // its next record is none of Turn: one of those two, or lost
 	over    bool
 	lost    string
 }
@@ -78,16 +80,16 @@ func (t *Track) Next() uint64 { return t.next }
 func (t *Track) Over() bool { return t.over }
 
 // Lose has the rest of the incarnation not recorded; why is written when the next entry would be.
-func (t *Track) Lose(why string) { t.lost, t.rewound = why, true }
+func (t *Track) Lose(why string) { t.lost, t.slow = why, true }
 
 // Rewound says that the guest was brought back to the state before the turn that has failed.
-func (t *Track) Rewound() { t.rewound = true }
+func (t *Track) Rewound() { t.rewound, t.slow = true, true }
 
 // Turn writes down an entry of one message without headers, whose turn has ended well. It is what nearly all entries are. The
 // origin is as that of Origin. due says that a further file has begun, and the guest is not recorded until Resume is called.
 func (l *Lane) Turn(t *Track, now int64, fuel uint64, outbox []byte, e *mailbox.Envelope) (origin Origin, due bool) {
 	g, from := l.recorder.now.Load(), e.Origin
-	if g == nil || g != l.gen || g != t.gen || from == 0 || t.rewound {
+	if g == nil || g != l.gen || g != t.gen || from == 0 || t.slow {
 		return l.slowly(t, now, fuel, outbox, e)
 	}
 	rel := from>>(commandBits+recordBits) - g.firstLane
@@ -152,9 +154,9 @@ func (l *Lane) slowly(t *Track, now int64, fuel uint64, outbox []byte, e *mailbo
 }
 
 // Origin is that of the first command of t's entry, if it was just written here; those of further commands are the numbers behind
-// it, up to MostCommands. It is 0 if the entry was not written.
+// it, up to MostCommands. It is 0 if the entry was not written, or comes out otherwise with a masked secret.
 func (l *Lane) Origin(t *Track) Origin {
-	if l.gen == nil || t.gen != l.gen || t.lane != l || l.records > mostRecord {
+	if l.gen == nil || t.gen != l.gen || t.lane != l || l.records > mostRecord || t.masked {
 		return 0
 	}
 	return l.number<<(commandBits+recordBits) | (l.records-1)<<commandBits
@@ -247,11 +249,12 @@ type Run struct {
 // Run writes down any entry. headers, if set, are those of a message as the guest has got them.
 func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mailbox.Envelope) []byte) (due bool) {
 	ok, due := l.ready(t)
+	m := l.recorder.hides.Load()
+	if !t.masked && l.gen != nil && l.hidden(m, x.Failure, mail) {
+		t.masked, t.slow = true, true
+	}
 	if !ok {
 		return due && x.Failure == nil
-	}
-	if t.lost == "" && l.recorder.hidden(mail) {
-		t.lost = "it was handed a known secret, which is not written down"
 	}
 	if t.lost != "" {
 		l.Leave(t, t.lost)
@@ -273,8 +276,11 @@ func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mai
 	}
 	if t.rewound {
 		flags |= flagRewound
-		t.rewound = false
 	}
+	if t.masked {
+		flags |= flagMasked
+	}
+	t.rewound, t.slow = false, t.masked
 	t.next += uint64(x.Done)
 	b := l.head(l.scratch[:0], Entry, t, flags)
 	b = binary.AppendUvarint(b, zigzag(x.Now-l.time))
@@ -282,15 +288,23 @@ func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mai
 	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(mail))), uint64(x.Done))
 	fuel := x.Fuel
 	if f := x.Failure; f != nil {
+		cost, reason := f.Fuel, f.Reason
+		if t.masked {
+			cost, reason = 0, m.inText(reason)
+		}
 		fuel = uint64(f.Kind)
 		b = append(b, byte(f.Kind))
-		b = binary.AppendUvarint(b, f.Fuel)
-		b = appendText(b, f.Reason[:min(len(f.Reason), abi.MaxReason)])
+		b = binary.AppendUvarint(b, cost)
+		b = appendText(b, reason[:min(len(reason), abi.MaxReason)])
 	}
 	if x.Cut != nil {
-		b = appendCut(b, x.Cut)
+		cut := *x.Cut
+		cut.Reason = m.inText(cut.Reason)
+		b = appendCut(b, &cut)
 	}
-	t.chain = t.chain.Add(x.Outbox, fuel, x.Done)
+	if t.chain = t.chain.Add(x.Outbox, fuel, x.Done); t.masked {
+		t.chain = 0
+	}
 	sum := t.chain.short()
 	b = append(b, byte(sum), byte(sum>>8), byte(sum>>16))
 	for _, e := range mail {
@@ -298,26 +312,25 @@ func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mai
 		if headers != nil {
 			h = headers(e)
 		}
-		b = l.mail(b, e, h)
+		b = l.mail(b, m, e, h)
 	}
 	l.put(b)
 	return false
 }
 
-// mail writes a message.
-func (l *Lane) mail(b []byte, e *mailbox.Envelope, headers []byte) []byte {
+// mail writes a message, without known secrets.
+func (l *Lane) mail(b []byte, m *mask, e *mailbox.Envelope, headers []byte) []byte {
 	flags := byte(0)
 	if len(headers) > 0 {
 		flags = mailHeaders
 	}
-	rel := uint64(e.Origin>>(commandBits+recordBits)) - l.gen.firstLane
-	switch {
-	case e.Origin == 0 || rel >= uint64(len(l.seen)) && !l.meet(rel):
+	if l.inline(e) {
 		b = append(b, flags|mailInline, byte(e.Kind))
 		b = binary.LittleEndian.AppendUint64(b, uint64(e.Sender))
 		b = binary.AppendUvarint(b, e.Correlation)
-		b = appendText(b, e.Payload)
-	default:
+		b = appendText(b, m.inBytes(e.Payload))
+	} else {
+		rel := uint64(e.Origin>>(commandBits+recordBits)) - l.gen.firstLane
 		record := e.Origin >> commandBits & mostRecord
 		if rel == uint64(l.rel) {
 			b = append(b, flags|mailOwn)
@@ -330,7 +343,7 @@ func (l *Lane) mail(b []byte, e *mailbox.Envelope, headers []byte) []byte {
 		b = binary.AppendUvarint(b, e.Origin&(MostCommands-1))
 	}
 	if len(headers) > 0 {
-		b = appendText(b, headers)
+		b = appendText(b, m.inBytes(headers))
 	}
 	return b
 }
@@ -341,7 +354,7 @@ func (l *Lane) Begin(x *Incarnation, image *sandbox.Image) *Track {
 	if ok, _ := l.ready(nil); !ok {
 		return nil
 	}
-	if why := l.recorder.refuses(image, x); why != "" {
+	if why := l.recorder.hides.Load().refuses(image, x); why != "" {
 		l.Refuse(x.Path, why)
 		return nil
 	}
@@ -357,9 +370,11 @@ func (l *Lane) Resume(t *Track, x *Incarnation, image *sandbox.Image) {
 	if ok, due := l.ready(t); !ok && !due {
 		return
 	}
-	why := l.recorder.refuses(image, x)
+	why := l.recorder.hides.Load().refuses(image, x)
 	switch {
 	case why != "":
+	case t.masked:
+		why = "it was handed a known secret, which its state may have in any form"
 	case x.Snapshot == nil:
 		why = "its state cannot be saved"
 	case len(x.Snapshot) > mostSnapshot:
@@ -392,13 +407,15 @@ func (l *Lane) begin(t *Track, x *Incarnation, image *sandbox.Image) bool {
 	return true
 }
 
-// End says that the incarnation is over.
-func (l *Lane) End(t *Track) {
+// End says that the incarnation is over, at a time in ns since 1970.
+func (l *Lane) End(t *Track, now int64) {
 	if ok, _ := l.ready(t); !ok {
 		return
 	}
 	b := l.head(l.scratch[:0], End, t)
-	l.put(binary.LittleEndian.AppendUint64(b, uint64(t.chain)))
+	b = binary.AppendUvarint(b, zigzag(now-l.time))
+	l.time = now
+	l.put(binary.LittleEndian.AppendUint64(b, uint64(t.chain))) // 0 if it is masked
 	t.over = true
 }
 
@@ -407,6 +424,7 @@ func (l *Lane) Leave(t *Track, why string) {
 	if ok, _ := l.ready(t); !ok {
 		return
 	}
+	why = l.recorder.hides.Load().inText(why)
 	b := l.head(l.scratch[:0], Left, t)
 	l.put(appendText(b, why[:min(len(why), mostReason)]))
 	t.over = true
@@ -417,6 +435,8 @@ func (l *Lane) Refuse(path, why string) {
 	if ok, _ := l.ready(nil); !ok {
 		return
 	}
+	m := l.recorder.hides.Load()
+	path, why = m.inText(path), m.inText(why)
 	b := append(l.scratch[:0], byte(None))
 	l.put(appendText(appendText(b, path), why[:min(len(why), mostReason)]))
 }

@@ -17,6 +17,8 @@ type Recording struct {
 	Began  time.Time // the file
 	Host   string    // its version
 	Images []blackbox.Image
+	// Ending is when the system has begun to stop its actors, ns since 1970; 0: that is not in the file.
+	Ending int64
 	// Cut is the offset at which the file ends before its end; 0: it is whole. That is so where the process was killed, too.
 	Cut int
 	// Missing is why; nil: it is whole.
@@ -78,7 +80,7 @@ func (r *Recording) blocks(b []byte, at int) error {
 			return nil
 		}
 		if len(rest) < blockHead || uint64(binary.LittleEndian.Uint32(rest[5:])) > uint64(len(rest)-blockHead) {
-			if rest[0] < blockImage || rest[0] > blockEnd {
+			if rest[0] < blockImage || rest[0] > blockEnding {
 				return fileError(at, "a block of kind %d", rest[0])
 			}
 			r.Cut, r.Missing = len(b), fileError(len(b), "it is cut off within the block at byte %d", at)
@@ -107,6 +109,11 @@ func (r *Recording) blocks(b []byte, at int) error {
 			l := &r.lanes[rel]
 			l.parts = append(l.parts, part{at, body})
 			l.bytes += uint64(n)
+		case blockEnding:
+			if len(body) != 8 || r.Ending != 0 {
+				return fileError(at-blockHead, "the system begins to stop twice, or at a time of %d bytes", len(body))
+			}
+			r.Ending = int64(binary.LittleEndian.Uint64(body))
 		case blockEnd:
 			return r.ends(b, at, body)
 		default:
@@ -173,8 +180,9 @@ type Record struct {
 	*Incarnation
 	Image int // of a Life
 
+	Now int64 // of an Entry or End, ns since 1970
+
 	// Of an Entry.
-	Now     int64
 	Pushed  int // messages
 	Done    int
 	Failed  bool
@@ -182,6 +190,7 @@ type Record struct {
 	Ended   bool
 	Judged  bool
 	Rewound bool
+	Masked  bool // known secrets were masked, here or before: what comes out is not that
 	Cut     *sandbox.Cut
 	Sum     uint32 // 24 bits of the chain behind it
 
@@ -210,8 +219,16 @@ func (r *Record) Mail(f func(*Message) bool) {
 	}
 }
 
-// Differs reports whether the chain behind an entry is another one.
-func (r *Record) Differs(c Chain) bool { return r.Sum != c.short() }
+// Differs reports whether the chain behind an entry is another one. That of a masked one is not known.
+func (r *Record) Differs(c Chain) bool { return !r.Masked && r.Sum != c.short() }
+
+// Played is how many turns an entry has, a failed one included.
+func (r *Record) Played() int {
+	if r.Failed {
+		return r.Done + 1
+	}
+	return r.Done
+}
 
 // Offset is where in the file the record is.
 func (r *Record) Offset() int { return r.offset }
@@ -241,7 +258,7 @@ type Cursor struct {
 	lives map[uint64]*known
 	turn  int // the lane that is tried first
 	until int64
-	late  bool // an entry was held back because it is later
+	late  bool // an entry or an end was held back because it is later
 	err   error
 }
 
@@ -251,7 +268,7 @@ func (r *Recording) Cursor() *Cursor {
 	return c
 }
 
-// Until holds back all entries that are later than a time, ns since 1970, and what follows them, until it is called again; 0:
+// Until holds back all entries and ends that are later than a time, ns since 1970, and what follows them, until it is called again; 0:
 // none. When Next has returned nil, all records of all lanes that do not follow a later entry are passed: which ones does not
 // depend on the times that were set before.
 func (c *Cursor) Until(now int64) { c.until = now }
@@ -290,7 +307,7 @@ func (c *Cursor) Next() (*Record, error) {
 	return nil, nil
 }
 
-// Late reports whether the last call of Next has held back an entry because of Until.
+// Late reports whether the last call of Next has held back an entry or an end because of Until.
 func (c *Cursor) Late() bool { return c.late }
 
 // fits reports whether all is passed that comes before a record.
@@ -300,12 +317,12 @@ func (c *Cursor) fits(x *Record) bool {
 			return false
 		}
 	}
-	if x.Kind != Entry {
-		return true
-	}
-	if c.until != 0 && x.Now > c.until {
+	if (x.Kind == Entry || x.Kind == End) && c.until != 0 && x.Now > c.until {
 		c.late = true
 		return false
+	}
+	if x.Kind != Entry {
+		return true
 	}
 	m := &x.one
 	r := reader{b: x.mail}
@@ -431,7 +448,8 @@ func (c *Cursor) record(h *head) {
 	case Entry:
 		c.entry(h, flags)
 	case End:
-		x.Chain = Chain(r.fixed())
+		h.time += unzigzag(r.number())
+		x.Now, x.Chain = h.time, Chain(r.fixed())
 	case Left:
 		x.Why = r.text()
 	}
@@ -439,11 +457,12 @@ func (c *Cursor) record(h *head) {
 
 func (c *Cursor) entry(h *head, flags byte) {
 	r, x := &h.r, &h.next
-	if flags&^(flagFailed|flagEnded|flagCut|flagJudged|flagRewound) != 0 {
+	if flags&^(flagFailed|flagEnded|flagCut|flagJudged|flagRewound|flagMasked) != 0 {
 		r.fail("unknown flags %#x", flags)
 		return
 	}
-	x.Failed, x.Ended, x.Judged, x.Rewound = flags&flagFailed != 0, flags&flagEnded != 0, flags&flagJudged != 0, flags&flagRewound != 0
+	x.Failed, x.Ended, x.Judged = flags&flagFailed != 0, flags&flagEnded != 0, flags&flagJudged != 0
+	x.Rewound, x.Masked = flags&flagRewound != 0, flags&flagMasked != 0
 	h.time += unzigzag(r.number())
 	x.Now = h.time
 	pushed, done := r.number(), r.number()

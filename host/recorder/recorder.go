@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/blackbox"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -58,7 +57,7 @@ type file interface {
 type Recorder struct {
 	cfg   Config
 	now   atomic.Pointer[generation] // nil: it has ended
-	hides atomic.Pointer[func([]byte) bool]
+	hides atomic.Pointer[mask]
 	bell  chan struct{}
 	end   chan struct{}
 	ended chan struct{}
@@ -70,6 +69,8 @@ type Recorder struct {
 	lanes uint64
 	spare []*chunk
 	why   error
+	// ending says that Ending was called.
+	ending bool
 
 	writing sync.Mutex  // whoever writes to files
 	gen     *generation // is written to; nil: none any more
@@ -85,12 +86,18 @@ type generation struct {
 	lives     uint64
 	states    int64 // bytes of those that they begin with
 	images    map[*sandbox.Image]uint64
-	pending   [][]byte // image blocks that are not written yet
+	pending   []block // that are not written yet, of images and of the system's end
 
 	file file
 	size int64
 	buf  []byte
 	seen map[uint32]uint64 // bytes of each lane in the file
+}
+
+// block is one that is no lane's.
+type block struct {
+	kind byte
+	body []byte
 }
 
 // Open makes the file, with mode 0600.
@@ -121,45 +128,6 @@ func Open(cfg Config) (*Recorder, error) {
 	r.now.Store(g)
 	go r.run()
 	return r, nil
-}
-
-// Hide has r ask f whether bytes have a known secret, of all that comes from outside. What has one is not written, and its
-// receiver is not recorded any further. It is for the system.
-func (r *Recorder) Hide(f func([]byte) bool) { r.hides.Store(&f) }
-
-// hidden reports whether a message has a known secret.
-func (r *Recorder) hidden(mail []*mailbox.Envelope) bool {
-	f := r.hides.Load()
-	if f == nil {
-		return false
-	}
-	for _, e := range mail {
-		if (*f)(e.Payload) || (*f)(e.Headers) {
-			return true
-		}
-	}
-	return false
-}
-
-// refuses says why guests of an image are not recorded; empty: they are.
-func (r *Recorder) refuses(image *sandbox.Image, x *Incarnation) string {
-	cfg := sandbox.ConfigOf(image)
-	if len(cfg.Dirs) > 0 {
-		return "its module has directories, and what it reads there is not recorded"
-	}
-	f := r.hides.Load()
-	if f == nil {
-		return ""
-	}
-	for _, kv := range cfg.Env {
-		if (*f)([]byte(kv)) {
-			return "its module's environment has a known secret"
-		}
-	}
-	if (*f)(x.Snapshot) {
-		return "its state has a known secret"
-	}
-	return ""
 }
 
 // begin makes a file, which has no lanes yet.
@@ -223,7 +191,7 @@ func (r *Recorder) enroll(g *generation, image *sandbox.Image, state int) (n, li
 		}
 		n = uint64(len(g.images))
 		g.images[image] = n
-		g.pending = append(g.pending, b)
+		g.pending = append(g.pending, block{blockImage, b})
 	}
 	g.states += int64(state)
 	g.lives++
@@ -285,6 +253,17 @@ func (r *Recorder) run() {
 
 // Flush writes all that was recorded before.
 func (r *Recorder) Flush() { r.writeAll() }
+
+// Ending says that the system begins to stop its actors, at a time in ns since 1970: what comes later is about that. The first call
+// counts.
+func (r *Recorder) Ending(now int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g := r.now.Load(); g != nil && !r.ending {
+		r.ending = true
+		g.pending = append(g.pending, block{blockEnding, binary.LittleEndian.AppendUint64(nil, uint64(now))})
+	}
+}
 
 // Err says why the recording has ended before Close; nil: it has not.
 func (r *Recorder) Err() error {
@@ -427,11 +406,11 @@ func (r *Recorder) write(g *generation) error {
 		s.mu.Unlock()
 	}
 	r.mu.Lock()
-	images := g.pending
+	pending := g.pending
 	g.pending = nil
 	r.mu.Unlock()
-	for _, b := range images {
-		if err := r.block(g, blockImage, 0, b); err != nil {
+	for _, b := range pending {
+		if err := r.block(g, b.kind, 0, b.body); err != nil {
 			return err
 		}
 	}

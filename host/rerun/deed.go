@@ -23,7 +23,7 @@ import (
 // names are the names of a recording's actors by their refs: their paths, and a number for the second actor at a path.
 type names map[abi.Ref]string
 
-// namesOf reads them. left are the actors that are not recorded, or not to their end.
+// namesOf reads them. left are the actors that are not recorded, or not to their end, or not exactly.
 func namesOf(of *recorder.Recording) (n names, left map[string]bool, err error) {
 	n, left = names{}, map[string]bool{}
 	count, lives := map[string]int{}, map[uint64]abi.Ref{}
@@ -37,6 +37,10 @@ func namesOf(of *recorder.Recording) (n names, left map[string]bool, err error) 
 			left[localPath(x.Path)] = true
 		case recorder.Left:
 			left[n[lives[x.Life]]] = true
+		case recorder.Entry:
+			if x.Masked {
+				left[n[lives[x.Life]]] = true
+			}
 		case recorder.Life:
 			lives[x.Life] = x.Ref
 			if _, known := n[x.Ref]; known {

@@ -20,7 +20,8 @@ type Comparison struct {
 	First *Divergence `json:"first,omitempty"`
 	// Differing is how many actors have a turn that differs, or that only one recording has.
 	Differing int `json:"differing_actors"`
-	// NotCompared are actors that are not, or not to their end, in one of the recordings.
+	// NotCompared are actors that are not, or not to their end, in one of the recordings. Those with known secrets, which are masked
+	// there, are among them: their turns are compared as far as both have them.
 	NotCompared []Absent `json:"not_compared,omitempty"`
 }
 
@@ -295,7 +296,7 @@ func historyOf(ctx context.Context, engine *runtime.Engine, of *recorder.Recordi
 		return nil, fmt.Errorf("%w: %v", ErrNotEqual, r.Difference)
 	}
 	c.Turns[nth] = h.turns
-	c.NotCompared = append(c.NotCompared, r.NotRecorded...)
+	c.NotCompared = append(append(c.NotCompared, r.NotRecorded...), r.Inexact...)
 	return h, nil
 }
 

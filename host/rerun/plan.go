@@ -15,11 +15,12 @@ type plan struct {
 	images  []bool         // that are needed
 	types   map[string]int // of actors, and the image of one of them
 	absent  []Absent
+	inexact []Absent   // and from which turn on
 	sent    [][]uint16 // for each record of each lane, how many messages of it were handed to guests
 	needed  [][]uint64 // for each lane, a bit for each record; nil: all are
 
-	// The first and the last time of an entry, ns since 1970; 0: there are none. calm is the last time of one that is not about the
-	// end of an actor: a system that ends has all of them there.
+	// The first and the last time of an entry, ns since 1970; 0: there are none. calm is the last time of one before the system has
+	// begun to stop its actors. Where that is not recorded, it is that of the last one that is not about the end of an actor.
 	begin, calm, end int64
 }
 
@@ -33,8 +34,12 @@ type step struct {
 // planOf reads all records. With an actor it finds those that lead to its turns.
 func planOf(ctx context.Context, of *recorder.Recording, actor string) (*plan, error) {
 	p := &plan{images: make([]bool, len(of.Images)), types: map[string]int{}}
-	type begun struct{ image int }
-	lives := map[uint64]begun{}
+	type begun struct {
+		image  int
+		turn   uint64 // the next one
+		masked bool
+	}
+	lives := map[uint64]*begun{}
 	chosen := map[uint64]bool{}
 	var steps []step
 	names := map[uint64]string{}
@@ -53,27 +58,35 @@ func planOf(ctx context.Context, of *recorder.Recording, actor string) (*plan, e
 		p.place(x.At)
 		switch x.Kind {
 		case recorder.Life:
-			lives[x.Life], names[x.Life] = begun{x.Image}, x.Incarnation.Path
+			lives[x.Life], names[x.Life] = &begun{image: x.Image, turn: x.Turns}, x.Incarnation.Path
 			if p.types[x.Type] = x.Image; actor == "" {
 				p.images[x.Image] = true
 			} else if isAt(x.Incarnation.Path, actor) {
 				chosen[x.Life] = true
 			}
 		case recorder.Left:
-			p.misses(names[x.Life], x.Why)
+			p.absent = noted(p.absent, names[x.Life], x.Why)
 			delete(names, x.Life)
 		case recorder.End:
+			p.end = max(p.end, x.Now)
 			delete(names, x.Life)
 		case recorder.None:
-			p.misses(x.Path, x.Why)
+			p.absent = noted(p.absent, x.Path, x.Why)
 		case recorder.Entry:
 			if p.begin == 0 || x.Now < p.begin {
 				p.begin = x.Now
 			}
 			p.end = max(p.end, x.Now)
+			l := lives[x.Life]
+			if x.Masked && !l.masked {
+				l.masked = true
+				p.inexact = noted(p.inexact, names[x.Life], fmt.Sprintf("from turn %d on: it was handed a known secret, which is masked", l.turn))
+			}
+			l.turn += uint64(x.Played())
 			s := step{at: x.At, life: x.Life}
 			x.Mail(func(m *recorder.Message) bool {
-				if k := m.Envelope.Kind; m.Sent || k != abi.KindStop && k != abi.KindTerminated {
+				k := m.Envelope.Kind
+				if (m.Sent || k != abi.KindStop && k != abi.KindTerminated) && (of.Ending == 0 || x.Now <= of.Ending) {
 					p.calm = max(p.calm, x.Now)
 				}
 				if m.Sent {
@@ -142,10 +155,12 @@ func (p *plan) place(at recorder.Place) {
 	p.sent[at.Lane] = append(p.sent[at.Lane], 0)
 }
 
-func (p *plan) misses(path, why string) {
-	if len(p.absent) < mostListed {
-		p.absent = append(p.absent, Absent{path, why})
+// noted is a list with one more, if there is room.
+func noted(list []Absent, path, why string) []Absent {
+	if len(list) < mostListed {
+		list = append(list, Absent{path, why})
 	}
+	return list
 }
 
 // needs reports whether a record is to be repeated.

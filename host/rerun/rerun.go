@@ -62,6 +62,11 @@ type Report struct {
 	Difference *Difference `json:"difference,omitempty"`
 	// NotRecorded are actors that are not, or not to their end, in the recording.
 	NotRecorded []Absent `json:"not_recorded,omitempty"`
+	// Inexact are actors that were handed a known secret, which is masked in the recording, and from which turn on. Their turns
+	// are repeated with the mask, as far as they come to the same kind of end, and do not count in Difference. Unlike is how many
+	// turns are left out: those of an entry that comes to another end, and all behind it.
+	Inexact []Absent `json:"inexact,omitempty"`
+	Unlike  int      `json:"inexact_left_out,omitempty"`
 	// Others are the first differences of each incarnation whose messages another module was given; More are not listed.
 	// Compared is how many of its turns were equal.
 	Others   []Difference `json:"other_module,omitempty"`
@@ -155,6 +160,8 @@ type life struct {
 	twin    *player // nil: there is none, or it has differed too much
 	told    bool    // a difference of the twin
 	skipped bool    // not all of its entries are repeated
+	masked  bool    // known secrets in what it takes in are masked
+	unlike  bool    // with the mask it comes to another end: the rest of it is not repeated
 }
 
 // sent is what an entry has written, for those whose messages come from it.
@@ -198,7 +205,7 @@ func (r *run) rewind() {
 	for _, l := range r.lives {
 		l.close()
 	}
-	r.report = &Report{Records: r.plan.records, NotRecorded: r.plan.absent}
+	r.report = &Report{Records: r.plan.records, NotRecorded: r.plan.absent, Inexact: r.plan.inexact}
 	r.cursor, r.lives, r.kept, r.bytes, r.awake = r.of.Cursor(), map[uint64]*life{}, map[recorder.Place]*sent{}, 0, nil
 }
 
@@ -290,6 +297,15 @@ func (l *life) close() {
 	l.p, l.twin = nil, nil
 }
 
+// rest gives its instances back: nothing more of it is repeated.
+func (l *life) rest() {
+	l.p.close()
+	if l.twin != nil {
+		l.twin.close()
+		l.twin = nil
+	}
+}
+
 // all goes through the records.
 func (r *run) all() error {
 	for {
@@ -320,7 +336,7 @@ func (r *run) all() error {
 				return err
 			}
 		case recorder.End:
-			if p := l.p; p != nil && !l.skipped && p.chain != x.Chain {
+			if p := l.p; p != nil && !l.skipped && !l.masked && p.chain != x.Chain {
 				r.differs(l, p.next, "the chain of all that it has done is another one")
 				return nil
 			}
@@ -338,6 +354,10 @@ func (r *run) differs(l *life, turn uint64, why string, args ...any) {
 
 // entry repeats an entry; false: there is no use in going on.
 func (r *run) entry(l *life, x *recorder.Record) (bool, error) {
+	if l.masked = l.masked || x.Masked; l.unlike {
+		r.report.Unlike += x.Played()
+		return true, nil
+	}
 	if l.p == nil {
 		l.p = newPlayer(r.images[l.image], &l.Incarnation)
 		l.p.plant = r.o.plant
@@ -355,6 +375,12 @@ func (r *run) entry(l *life, x *recorder.Record) (bool, error) {
 	}
 	first := l.p.next
 	o, err := r.play(l.p, x, false)
+	if l.masked && r.ctx.Err() == nil && (err != nil || !o.ends(x)) {
+		r.report.Unlike += x.Played()
+		l.unlike = true
+		l.rest()
+		return true, nil
+	}
 	if err != nil || r.ctx.Err() != nil {
 		if r.ctx.Err() == nil {
 			r.differs(l, first, "%v", err)
@@ -364,9 +390,8 @@ func (r *run) entry(l *life, x *recorder.Record) (bool, error) {
 	r.compare(l, x, first, &o)
 	if r.report.Difference == nil {
 		r.report.Entries++
-		r.report.Turns += x.Done
+		r.report.Turns += x.Played()
 		if x.Failed {
-			r.report.Turns++
 			r.report.Failed++
 		}
 	}
@@ -476,6 +501,11 @@ func (s *sent) command(n int, e *abi.Envelope) bool {
 	return false
 }
 
+// ends reports whether an entry has come to the end that is recorded, whatever it has cost and written.
+func (o *outcome) ends(x *recorder.Record) bool {
+	return o.done == x.Done && (o.failure != nil) == x.Failed && (o.failure == nil || o.failure.Kind == x.Failure.Kind)
+}
+
 // compare compares what an entry has come to with the record.
 func (r *run) compare(l *life, x *recorder.Record, first uint64, o *outcome) {
 	p, turn := l.p, first+uint64(min(o.done, x.Done))
@@ -486,6 +516,7 @@ func (r *run) compare(l *life, x *recorder.Record, first uint64, o *outcome) {
 	p.chain = p.chain.Add(o.outbox, fuel, o.done)
 	f := o.failure
 	switch {
+	case l.masked:
 	case o.done < x.Done && f == nil:
 		r.differs(l, turn, "%d turns of its entry are had, as recorded %d", o.done, x.Done)
 	case o.done < x.Done || f != nil && !x.Failed:

@@ -125,6 +125,9 @@ func (s *Show) Span() (begin, end int64) { return s.plan.begin, s.plan.end }
 // NotRecorded are actors that are not, or not to their end, in the recording, up to a bound.
 func (s *Show) NotRecorded() []Absent { return s.plan.absent }
 
+// Inexact are actors that were handed a known secret, see Report.Inexact.
+func (s *Show) Inexact() []Absent { return s.plan.inexact }
+
 // Now is the moment that it shows.
 func (s *Show) Now() *Moment { return s.now.Load() }
 

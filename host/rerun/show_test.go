@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/runtime"
 )
 
 func show(t testing.TB, r *recorder.Recording, o Options, at int64) *Show {
@@ -51,6 +53,44 @@ func turnsUntil(t *testing.T, r *recorder.Recording, at int64) (n int) {
 				n++
 			}
 		}
+	}
+}
+
+// Without a time it begins before the actors are stopped, also where they do much while they stop.
+func TestShowBeginsBeforeTheEnd(t *testing.T) {
+	w := newBareWorld(t, setting{workers: 3})
+	props := host.Guest(load(t, "puppet", modules(t)[0], runtime.ImageConfig{}), "puppet").WithCapabilities(host.Capabilities{Send: []string{"/**"}})
+	names := []string{"a", "b", "c", "d", "e"}
+	for n, name := range names {
+		next := "/user/" + names[(n+1)%len(names)]
+		late := send(next, script(rec(recAdd, 1)))
+		w.spawn(name, props.WithArgs(script(rec(byte(abi.KindStop), 0, late, late, late))))
+	}
+	for n := range 50 {
+		for _, name := range names {
+			ref, err := w.Lookup("/user/" + name)
+			if err == nil {
+				err = w.Tell(ref, script(rec(recAdd, byte(n))))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := w.end()
+	s := show(t, r, Options{}, 0)
+	m := s.Now()
+	if r.Ending == 0 || m.At > r.Ending {
+		t.Errorf("it begins at %d, the actors are stopped at %d", m.At, r.Ending)
+	}
+	if len(m.Actors) != len(names) || m.Turns != 51*len(names) {
+		t.Errorf("%d actors live after %d turns", len(m.Actors), m.Turns)
+	}
+	if _, end := s.Span(); end <= m.At {
+		t.Error("the end is not behind it")
 	}
 }
 

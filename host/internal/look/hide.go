@@ -46,12 +46,6 @@ func (h *Secrets) Finds(t string) bool {
 	return set != nil && set.Finds(t)
 }
 
-// Holds reports whether bytes contain a secret.
-func (h *Secrets) Holds(b []byte) bool {
-	set := h.set.Load()
-	return set != nil && set.Finds(string(b))
-}
-
 // Excerpt is a copy of the part of a payload that a report has.
 func (h *Secrets) Excerpt(payload []byte) []byte {
 	cut := h.set.Load().Cut(payload, min(len(payload), event.MaxDeadPayload))

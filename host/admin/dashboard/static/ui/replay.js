@@ -22,7 +22,8 @@ export function replayBar(moved) {
   const time = h('output', { class: 'number' });
   const what = h('span', { class: 'help', role: 'status' });
   const problem = h('div');
-  const element = h('section', { class: 'replay', 'aria-label': 'Recording', hidden: true }, h('div', { class: 'bar' }, ends[0], slider, ends[1], time, what), problem);
+  const inexact = h('div');
+  const element = h('section', { class: 'replay', 'aria-label': 'Recording', hidden: true }, h('div', { class: 'bar' }, ends[0], slider, ends[1], time, what), inexact, problem);
 
   function update(r) {
     if (busy || !r) return;
@@ -37,6 +38,7 @@ export function replayBar(moved) {
     }
     for (const e of [slider, ...ends]) e.disabled = !mayMove();
     text(what, `${clock(r.at)}, ${plural(r.turns, 'turn')}${r.failures > 0 ? `, ${plural(r.failures, 'failure')}` : ''}`);
+    show(inexact, r.inexact ? h('p', { class: 'help' }, 'Handed a known secret, which is masked, and not exact from there on: ', guest(r.inexact.join(', '))) : null);
     show(problem, r.difference ? h('p', { class: 'problem', role: 'alert' }, 'It does not come out as recorded, and is shown up to there: ', guest(r.difference)) : null);
     if (other) moved();
   }
