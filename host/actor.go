@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
@@ -16,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/likeness"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
@@ -75,7 +75,7 @@ type actor struct {
 	// read within Run.
 	elements []string // of the path, without the system
 	rules    atomic.Pointer[rules]
-	alike    weak.Pointer[rules] // of the child that was made last; in its family's lock
+	alike    *likeness.Last[rules] // of the children; in the family's lock
 	args     []byte
 	tree     *tree
 	pool     *account.Pool         // of it and all below it, or of an ancestor

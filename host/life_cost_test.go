@@ -91,15 +91,16 @@ func TestCapabilitiesAreCompiledOnce(t *testing.T) {
 }
 
 // TestChildrenShareRules: children of one parent that were spawned with the same props in a row share what they run by,
-// whatever their args are; a renewal gives one of them others, and the rest keep theirs.
+// from the second on and whatever their args are; a renewal gives one of them others, and the rest keep theirs.
 func TestChildrenShareRules(t *testing.T) {
 	l := newStage(t, nil)
 	p := puppet(t).WithCapabilities(Capabilities{Send: []string{"/user/x"}})
 	of := func(r Ref) *rules { return l.table.Get(r.UID()).rules.Load() }
+	first := l.spawn("first", p)
 	a, b, c := l.spawn("a", p), l.spawn("b", p.WithArgs(7)), l.spawn("c", p.WithLimits(Limits{Fuel: 1 << 40}))
 	d := l.spawn("d", p)
-	if of(a) != of(b) || of(a) == of(c) || of(c) == of(d) {
-		t.Errorf("rules at %p, %p with other args, %p with other limits, %p after these", of(a), of(b), of(c), of(d))
+	if of(a) != of(b) || of(a) == of(first) || of(a) == of(c) || of(c) == of(d) {
+		t.Errorf("rules at %p and %p, %p with other args, %p with other limits, %p after these", of(first), of(a), of(b), of(c), of(d))
 	}
 	if got := l.table.Get(b.UID()).args; string(got) != "\x07" {
 		t.Errorf("args %x", got)
@@ -107,8 +108,9 @@ func TestChildrenShareRules(t *testing.T) {
 	spawner := l.spawn("spawner", p.WithCapabilities(Capabilities{Spawn: []string{"*"}}))
 	key := guestOf(l.table.Get(spawner.UID())).childKey()
 	l.say(spawner, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", "one", nullPayload, nil)),
-		now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "two", nullPayload, nil))))
-	one, two := must(l.Lookup("/user/spawner/one"))(t), must(l.Lookup("/user/spawner/two"))(t)
+		now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "two", nullPayload, nil)),
+		now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 2), "puppet", "three", nullPayload, nil))))
+	one, two := must(l.Lookup("/user/spawner/two"))(t), must(l.Lookup("/user/spawner/three"))(t)
 	if of(one) != of(two) {
 		t.Error("children that a guest has spawned do not share their rules")
 	}

@@ -3,8 +3,8 @@ package host
 import (
 	"bytes"
 	"unsafe"
-	"weak"
 
+	"github.com/wasmactors/wasmactors/host/internal/likeness"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -16,8 +16,8 @@ type rules struct {
 	attached *mailbox.Attached // to what it sends; nil: nothing
 }
 
-// rulesOf makes the rules of a child, or finds those of the child that was made last, if that has the same props: most
-// parents have children of one kind, and the rules are a quarter of a child. The parent's family is locked; nil: a
+// rulesOf makes the rules of a child, or finds those of the one before, if that has the same props: most parents have
+// children of one kind, and the rules are a quarter of a child. The parent's family is locked; nil: a
 // guardian is made.
 func rulesOf(parent *actor, p *Props) *rules {
 	r := rules{Props: *p}
@@ -25,17 +25,13 @@ func rulesOf(parent *actor, p *Props) *rules {
 	r.limits.SetDefaults()
 	r.bindMessage()
 	r.compiled = p.capabilities()
-	if parent == nil {
+	if parent == nil || r.state != nil {
 		return r.own()
 	}
-	if last := parent.alike.Value(); last != nil && r.state == nil && identical(&r.Props, &last.Props) {
-		return last
+	if parent.alike == nil {
+		parent.alike = new(likeness.Last[rules])
 	}
-	made := r.own()
-	if r.state == nil {
-		parent.alike = weak.Make(made)
-	}
-	return made
+	return parent.alike.Share(bytesOf(&r.Props), func(last *rules) bool { return identical(&r.Props, &last.Props) }, r.own)
 }
 
 // own is a copy on the heap, with what follows from the props.
@@ -49,10 +45,10 @@ func (r *rules) own() *rules {
 
 // identical reports whether props are the same, word by word: functions cannot be compared otherwise. Props that were
 // made apart are different even if they say the same.
-func identical(p, q *Props) bool {
-	const size = unsafe.Sizeof(Props{})
-	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Pointer(p)), size), unsafe.Slice((*byte)(unsafe.Pointer(q)), size))
-}
+func identical(p, q *Props) bool { return bytes.Equal(bytesOf(p), bytesOf(q)) }
+
+// bytesOf are props as they lie in memory.
+func bytesOf(p *Props) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p)) }
 
 // changeRules gives an actor other rules: a copy that change has changed. Within Run, or while the actor does not run.
 func changeRules(a *actor, change func(p *Props)) {
