@@ -59,7 +59,18 @@ type Window struct {
 	Guest int // those of them in code made at run time: what wazero compiled
 
 	places map[uint64]int // address of an instruction to the times it was executed
+	path   []uint64       // every executed instruction, in order
 	guest  func(address uint64) bool
+}
+
+// executed adds an instruction.
+func (w *Window) executed(at uint64) {
+	w.path = append(w.path, at)
+	w.places[at]++
+	w.Total++
+	if w.guest(at) {
+		w.Guest++
+	}
 }
 
 // Function is a function of the program and the instructions executed in it, without

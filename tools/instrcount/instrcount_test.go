@@ -3,6 +3,7 @@ package instrcount_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,5 +146,53 @@ func TestAFailingChildIsAnError(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "as it was told") {
 		t.Errorf("got %v", err)
+	}
+}
+
+//go:noinline
+func outer(n int) { middle(n); loop(1) }
+
+//go:noinline
+func middle(n int) {
+	loop(1)
+	inlined(n)
+}
+
+// inlined is in its caller, so it has no calls.
+func inlined(n int) { loop(n) }
+
+// TestStacks: what was under way at each call of a function, whatever has returned before.
+func TestStacks(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector has calls of its own")
+	}
+	if instrcount.Counting() {
+		instrcount.Begin()
+		outer(5)
+		loop(1)
+		instrcount.End()
+		return
+	}
+	w := count(t)
+	if len(w) != 1 {
+		t.Fatalf("%d windows", len(w))
+	}
+	const here = "github.com/wasmactors/wasmactors/tools/instrcount_test"
+	var got []string
+	for _, s := range w[0].Stacks(here + ".loop") {
+		var names []string
+		for _, p := range s {
+			if p.Package == here && p.File == "instrcount_test.go" {
+				names = append(names, p.Function)
+			}
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	want := []string{"TestStacks outer middle loop", "TestStacks outer middle loop", "TestStacks outer loop", "TestStacks loop"}
+	if !slices.Equal(got, want) {
+		t.Errorf("stacks: %q, want %q", got, want)
+	}
+	if s := w[0].Stacks(here + ".inlined"); s != nil {
+		t.Errorf("calls of what has none: %v", s)
 	}
 }

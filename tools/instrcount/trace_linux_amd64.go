@@ -170,11 +170,7 @@ func (t *tracer) window(tid int) error {
 			return err
 		}
 		if next != at && !clock.contains(at) { // else a string instruction repeats itself
-			w.places[at]++
-			w.Total++
-			if !host.contains(at) {
-				w.Guest++
-			}
+			w.executed(at)
 		}
 		at = next
 	}
