@@ -113,6 +113,9 @@ func (g *gathered) end(d *done) ([][]byte, error) {
 // mostPart bounds a part: the memory of a guest, and what the host holds for it.
 const mostPart = 5 << 30
 
+// smallPart is how many bytes a part has at most that shares its room with others.
+const smallPart = 16 << 10
+
 // packer compresses parts.
 type packer struct {
 	to  bytes.Buffer
@@ -144,6 +147,7 @@ func unpack(b []byte) (parts [][]byte, err error) {
 	}
 	defer z.Close()
 	r := bufio.NewReader(z)
+	var room []byte // for small parts, which are many
 	for {
 		n, err := binary.ReadUvarint(r)
 		if errors.Is(err, io.EOF) {
@@ -152,14 +156,24 @@ func unpack(b []byte) (parts [][]byte, err error) {
 		if err == nil && n > mostPart {
 			err = fmt.Errorf("a part of %d bytes", n)
 		}
-		var part bytes.Buffer // it grows with what is there
-		if err == nil {
-			_, err = io.CopyN(&part, r, int64(n))
+		var part []byte
+		switch {
+		case err != nil:
+		case n <= smallPart:
+			if uint64(len(room)) < n {
+				room = make([]byte, 16*smallPart)
+			}
+			part, room = room[:n:n], room[n:]
+			_, err = io.ReadFull(r, part)
+		default:
+			var large bytes.Buffer // it grows with what is there
+			_, err = io.CopyN(&large, r, int64(n))
+			part = large.Bytes()
 		}
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, part.Bytes())
+		parts = append(parts, part)
 	}
 }
 

@@ -28,6 +28,11 @@ type (
 	indexed  struct{ before wal.Position }
 )
 
+// hasEvents reports whether a record is one of these.
+func hasEvents(b []byte) bool {
+	return len(b) > 1 && b[0] == version && (b[1] == tagEvents || b[1] == tagIndexed)
+}
+
 func decodeEvents(b []byte) (v any, ok bool) {
 	switch {
 	case b[1] == tagEvents && len(b) > 2:

@@ -64,32 +64,25 @@ func (s *Store) Prepare(cfg host.Config, props Props) (*Starting, error) {
 // ErrForgotten says that an actor must be made durable again, or its state forgotten (Store.Forget, `wasmactors store forget`).
 var ErrForgotten = errors.New("bring it back, or have the store forget it")
 
-// read reads the log: the last checkpoint, and what came after it.
+// read reads the log: the last checkpoint, and what came after it. Of what came before it only events are looked at.
 func (x *Starting) read() error {
+	from, err := x.scan()
+	if err != nil {
+		return err
+	}
 	gone := map[string]wal.Position{} // forgotten since the checkpoint, and until when
 	var at []wal.Position             // of x.left
 	var g gathered
 	var all records
-	first := wal.Position(0)
-	events := replays{store: x.store}
-	if err := events.open(); err != nil {
-		return err
-	}
-	for r, err := range x.store.log.Read(0) {
+	for r, err := range x.store.log.Read(from) {
 		if err != nil {
 			return err
 		}
-		if first == 0 {
-			first = r.At
-			x.first, x.mark = first, first
-		}
 		v, err := all.next(&r)
-		if err == nil {
-			switch v := v.(type) {
+		if err == nil && r.At >= x.mark {
+			switch v := v.(type) { // scan has told of events
 			case *record.Record:
 				x.left, at = append(x.left, *v), append(at, r.At)
-			case *happened, *indexed:
-				err = events.take(r.At, v)
 			case *forgotten:
 				gone[v.Path] = r.At
 			case *mark:
@@ -112,10 +105,53 @@ func (x *Starting) read() error {
 			return fmt.Errorf("position %d: %w", r.At, err)
 		}
 	}
-	if x.parts == nil && first > firstPosition {
-		return fmt.Errorf("%w: the log begins at position %d, and no checkpoint has what came before", ErrRecord, first)
+	if x.parts == nil && x.first > firstPosition {
+		return fmt.Errorf("%w: the log begins at position %d, and no checkpoint has what came before", ErrRecord, x.first)
 	}
 	return x.forget(at, gone)
+}
+
+// scan reads the log as far as that finds the last checkpoint, and brings the index of events up to it. It returns where the batch
+// begins that has the checkpoint's mark.
+func (x *Starting) scan() (from wal.Position, err error) {
+	events := replays{store: x.store}
+	if err := events.open(); err != nil {
+		return 0, err
+	}
+	var batch, begins, last wal.Position // of this record, of the last mark, and that mark
+	for r, err := range x.store.log.Read(0) {
+		if err != nil {
+			return 0, err
+		}
+		if x.first == 0 {
+			x.first, x.mark = r.At, r.At
+		}
+		if r.First {
+			batch = r.At
+		}
+		switch {
+		case hasEvents(r.Data):
+			v, err := decode(r.Data)
+			if err == nil {
+				err = events.take(r.At, v)
+			}
+			if err != nil {
+				return 0, fmt.Errorf("position %d: %w", r.At, err)
+			}
+		case len(r.Data) < 2 || r.Data[0] != version:
+		case r.Data[1] == tagMark:
+			last, begins = r.At, batch
+		case r.Data[1] == tagDone:
+			v, err := decode(r.Data)
+			if err != nil {
+				return 0, fmt.Errorf("position %d: %w", r.At, err)
+			}
+			if d := v.(*done); last != 0 && d.mark == last {
+				from, x.mark = begins, last
+			}
+		}
+	}
+	return from, nil
 }
 
 // forget leaves out actors, and all below them, up to a position each. at are the positions of the records.
