@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/lives"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
@@ -231,25 +232,10 @@ func concernsDurable(a *actor, m *sysmail.Msg) bool {
 func (b *recordedBox) admit(e *Envelope) error {
 	if g, ok := b.a.sys.cfg.recorder.(record.Gate); ok {
 		if err := g.Admit(len(e.Payload) + len(e.Headers)); err != nil {
-			return notAdmitted{err}
+			return errs.NotAdmitted{Err: err}
 		}
 	}
 	return nil
-}
-
-// notAdmitted is a recorder's refusal of a message.
-type notAdmitted struct{ err error }
-
-func (e notAdmitted) Error() string   { return ErrMailboxFull.Error() + ": " + e.err.Error() }
-func (e notAdmitted) Unwrap() []error { return []error{ErrMailboxFull, e.err} }
-
-// ManifestKey is the key that raises the bound, see errs.KeyOf.
-func (e notAdmitted) ManifestKey() string {
-	var of interface{ ManifestKey() string }
-	if errors.As(e.err, &of) {
-		return of.ManifestKey()
-	}
-	return "store"
 }
 
 // closeDurable prepares the end of a system: durable actors come to rest, their recorder may look at them, and nothing of
