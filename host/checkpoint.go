@@ -75,7 +75,7 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 		if err == nil {
 			b, err = saved.Encoder.Marshal(&state)
 		}
-		if most := a.rules.Load().limits.Durable; err == nil && most > 0 && int64(len(b)) > most {
+		if most := a.rules.Load().limits.Durable; err == nil && most > 0 && int64(len(b)-state.Whole.Trial.Bytes()) > most {
 			tooLarge = append(tooLarge, excess{a, len(b)})
 		}
 		if err == nil {
@@ -245,7 +245,11 @@ func wholeOf(a *actor, s *saved.State) error {
 		return err
 	}
 	w.Failed = w.Life == life.Failed
-	if err := g.saveRewind(w); err != nil {
+	err := g.saveRewind(w)
+	if err == nil {
+		w.Trial, err = saved.TrialOf(g.trial, g.inst.Image)
+	}
+	if err != nil {
 		return err
 	}
 	waits := saved.NewWaiting(&a.work, a)
@@ -385,8 +389,11 @@ func (p *repeats) restore(x *saved.State) error {
 	if err == nil {
 		err = p.runs(a, w.Next)
 	}
-	p.at.now.Store(0)
-	p.turns.now.Store(0)
+	if err == nil && failed == nil {
+		p.probes(a, w)
+	}
+	p.at.At.Store(0)
+	p.turns.At.Store(0)
 	return errors.Join(err, failed)
 }
 

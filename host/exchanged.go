@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -44,9 +45,7 @@ func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot,
 		}
 		g.inst.NoteStates()
 	}
-	if g.trial = trial; trial != nil {
-		a.looks |= uint8(lookTrial)
-	}
+	setTrial(g, trial)
 }
 
 // exchangesOf are the records of an exchange; none: nothing of it is recorded.
@@ -202,8 +201,34 @@ func (p *repeats) exchanged(a *actor, r *record.Record) error {
 			p.err = err
 			return
 		}
-		exchange(a, g, image, snap, nil)
+		exchange(a, g, image, snap, p.trials.Begin(g.inst.Image, image, snap, r, func() (*sandbox.Snapshot, error) { return stateOf(g) }))
 	})
+}
+
+// probes has an actor of a checkpoint be on probation, if it was and its upgrade still is.
+func (p *repeats) probes(a *actor, w *saved.Whole) {
+	g := a.behaviour.(*guest)
+	t, why := p.trials.Load(w.Trial, g.inst.Image, func(code []byte) (*sandbox.Image, error) { return p.code(a, code) })
+	if setTrial(g, t); why != nil {
+		a.sys.logf(a, abi.LogWarn, "it cannot go back to its old code any more: %v", why)
+	}
+}
+
+// setTrial begins a trial; nil: there is none.
+func setTrial(g *guest, t *swap.Trial) {
+	if g.trial = t; t != nil {
+		g.actor.looks |= uint8(lookTrial)
+	}
+}
+
+// stateOf copies the state of a guest that is between two turns.
+func stateOf(g *guest) (*sandbox.Snapshot, error) {
+	x := g.inst.Load()
+	if x == nil {
+		return g.inst.Snapshot.Clone(), nil
+	}
+	s := new(sandbox.Snapshot)
+	return s, x.Save(s)
 }
 
 // reload has the new code load what the old code has saved, as it did before.

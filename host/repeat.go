@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
@@ -38,17 +37,6 @@ func init() {
 	rebuild.Freeze = func(system any) { freezeDurable(system.(*System)) }
 }
 
-func (c *pastClock) Now() time.Time {
-	if t := c.now.Load(); t != 0 {
-		return time.Unix(0, t)
-	}
-	return c.Clock.Now()
-}
-
-func (c *pastClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	return c.Clock.AfterFunc(c.Now().Add(d).Sub(c.Clock.Now()), f)
-}
-
 func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Port, error) {
 	cfg := config.(Config)
 	if cfg.recorder == nil || !cfg.saved && cfg.secret == nil {
@@ -56,9 +44,9 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	}
 	log := cfg.log
 	p := &repeats{
-		props: props, at: &pastClock{Clock: cfg.clock}, turns: &pastClock{Clock: cfg.clock},
+		props: props, at: &rebuild.PastClock{Clock: cfg.clock}, turns: &rebuild.PastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]partial{},
+		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]partial{}, trials: saved.TrialsOf(cfg.recorder),
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
 	s, err := New(cfg)
@@ -109,8 +97,8 @@ func (p *repeats) run(a *actor, w *dispatch.Worker) bool {
 // step has an actor repeat something on a worker, with all that it was posted put aside.
 func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f func(scr *scratch)) error {
 	p.expect, p.err, p.done = turns, nil, make(chan struct{})
-	p.at.now.Store(r.Time)
-	p.turns.now.Store(r.Time)
+	p.at.At.Store(r.Time)
+	p.turns.At.Store(r.Time)
 	p.do = func(scr *scratch) {
 		p.setAside(a, scr)
 		scr.same, scr.skip = 0, 0
@@ -145,7 +133,7 @@ func (p *repeats) arm(scr *scratch) {
 	if len(p.expect) == 0 {
 		return
 	}
-	p.turns.now.Store(p.expect[0].Time)
+	p.turns.At.Store(p.expect[0].Time)
 	e := p.expect[0].Entry
 	p.fuel, p.memory = e.Fuel, e.Memory
 	if scr.entry.Cut = e.Cut; e.Failure == nil {
@@ -342,7 +330,7 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		}
 		name := r.Life.Path[len(parent.path)+1:]
 		props.args = Raw(r.Life.Args)
-		p.at.now.Store(r.Time)
+		p.at.At.Store(r.Time)
 		if a, err = parent.spawn(nil, name, &props, r.Actor); err != nil {
 			return fmt.Errorf("%s: %w", r.Life.Path, err)
 		}
@@ -492,8 +480,8 @@ func (p *repeats) Repeated() { p.over.Store(true) }
 // Release implements rebuild.Port.
 func (p *repeats) Release() {
 	s := p.sys
-	p.at.now.Store(0)
-	p.turns.now.Store(0)
+	p.at.At.Store(0)
+	p.turns.At.Store(0)
 	s.cfg.clock = p.at.Clock
 	s.time.Init(p.at.Clock)
 	if s.time.Real() {

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/price"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -127,8 +128,8 @@ type durability struct {
 type repeats struct {
 	sys   *System
 	props func(*record.Life) (any, error)
-	at    *pastClock // of the system
-	turns *pastClock // of turns
+	at    *rebuild.PastClock // of the system
+	turns *rebuild.PastClock // of turns
 
 	actor  atomic.Pointer[actor] // that repeats something
 	do     func(scr *scratch)
@@ -142,6 +143,7 @@ type repeats struct {
 	states map[abi.Ref]partial // snapshots of which some records are still to come
 	left   map[abi.Ref]bool    // actors that are not rebuilt
 	late   []*actor            // whose last turn is in no record
+	trials saved.Trials        // of actors that can go back to their old code
 
 	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
@@ -150,12 +152,6 @@ type repeats struct {
 	over atomic.Bool // all is repeated, and what is spawned is new
 
 	flights rebuild.Flights[*actor]
-}
-
-// pastClock tells the time of records until it is released. Alarms are set by the clock behind it.
-type pastClock struct {
-	clock.Clock
-	now atomic.Int64
 }
 
 // tree is what the actors below one child of /user have in common.

@@ -59,7 +59,7 @@ func members(ctx context.Context, system, module any) (all []swap.Member) {
 		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ, Durable: a.durable, Events: keepsEvents(a)}
 		visited(ctx, a, func() {
 			if g := a.behaviour.(*guest); a.begun.Load() {
-				x.Image = g.inst.Image
+				x.Image, x.Trial = g.inst.Image, g.trial
 			} else {
 				x.Image = g.own // nil: it begins with its module's
 			}
@@ -91,12 +91,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		a.holds.add(holdSwap)
 		turns, incarnation = a.turns, a.Incarnation()
 		t = &swap.Taken{Ref: ref, Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable, Timeless: a.sys.cfg.allowance != nil}
-		if x == nil {
-			t.State = g.inst.Snapshot.Clone()
-		} else {
-			t.State = new(sandbox.Snapshot)
-			t.Why = x.Save(t.State)
-		}
+		t.State, t.Why = stateOf(g)
 		t.Start, t.Entry = startOf(a, g), entryAfter(a, g, a.sys.time.Now())
 		if g.inst.States != nil {
 			for _, l := range g.inst.States.Log {

@@ -201,6 +201,8 @@ func (l *live) prepare(ctx context.Context) (*bundle.Change, error) {
 	change, err := l.bundle.Prepare(ctx, m, l.options, func(string) bool { return true })
 	var outside *bundle.OutsideError
 	switch {
+	case errors.Is(err, bundle.ErrProbation):
+		return nil, onProbation(err)
 	case errors.As(err, &outside):
 		return nil, &admin.Problem{Status: http.StatusForbidden, Code: "outside", Message: outside.Error() + "\n" + howToAllow(outside.Reaches), Hint: "stop it, and run it with these flags; " + unchanged}
 	case err != nil:

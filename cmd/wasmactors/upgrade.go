@@ -251,7 +251,9 @@ func (l *live) upgrade(ctx context.Context, u admin.Upgrade, tell func(admin.Upg
 	var err error
 	if u.Module == "" {
 		change, err = l.prepare(ctx)
-	} else if change, err = b.PrepareModule(ctx, u.Module, u.Wasm, l.options); err != nil {
+	} else if change, err = b.PrepareModule(ctx, u.Module, u.Wasm, l.options); errors.Is(err, bundle.ErrProbation) {
+		err = onProbation(err)
+	} else if err != nil {
 		err = notLoaded(err, "the version before keeps running")
 	}
 	if err != nil {
@@ -273,6 +275,11 @@ func (l *live) upgrade(ctx context.Context, u admin.Upgrade, tell func(admin.Upg
 		l.console.upgraded(&report)
 	}
 	return report, nil
+}
+
+// onProbation says that nothing changes while the upgrade of an earlier process goes on.
+func onProbation(err error) error {
+	return &admin.Problem{Status: http.StatusConflict, Code: "on_probation", Message: oneLine(strings.TrimPrefix(err.Error(), "bundle: ")), Hint: "try again when the log says that it is over"}
 }
 
 // larger says what to do with a module that is too large to be sent.

@@ -77,6 +77,9 @@ func (c *Change) Empty() bool {
 // have changed. The error joins [ModuleError]s and Diagnostics as that of [Open] does, and
 // leaves everything as it is. The system may run meanwhile.
 func (b *Bundle) Prepare(ctx context.Context, m *Manifest, o Options, dirty func(module string) bool) (*Change, error) {
+	if err := b.probed(); err != nil {
+		return nil, err
+	}
 	if err := o.Consent(m); err != nil {
 		return nil, err
 	}

@@ -128,6 +128,9 @@ func (b *Bundle) retireKept() (names []string) {
 	defer k.mu.Unlock()
 	for _, sum := range slices.Sorted(maps.Keys(k.images)) {
 		l := k.images[sum]
+		if x := b.probation; x != nil && l == x.kept {
+			continue // until that is over; and no actor of the module is upgraded before
+		}
 		b.releaseCode(l)
 		if b.twinOf([]byte(sum)) != l {
 			b.codes.retire(l.spec.Name, l)
@@ -157,8 +160,8 @@ func (b *Bundle) catchUp(sys *host.System) {
 	}()
 	for _, name := range b.retireKept() {
 		module, l := b.modules[name], b.loaded[name]
-		if module == nil {
-			continue // the manifest has no such module, so its actors stay what they are
+		if x := b.probation; module == nil || x != nil && x.Module == name {
+			continue // the manifest has no such module, or it is on probation: its actors stay what they are
 		}
 		o := upgrade.Options{Ways: b.Manifest.ways(name)}
 		r, err := upgrade.Run(ctx, sys, module, l.image, o)

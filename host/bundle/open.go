@@ -107,7 +107,8 @@ type Bundle struct {
 	modules     map[string]*host.Module
 	codes       codes
 	kept        keptCodes
-	twins       []*loaded // see Twin
+	probation   *probation // of an earlier process; nil: there is none, or it is over
+	twins       []*loaded  // see Twin
 	log         *slog.Logger
 	traces      trace.TracerProvider
 	adjustProps func(*Actor, host.Props) host.Props // nil: as the manifest says
@@ -314,6 +315,9 @@ func (b *Bundle) Close(ctx context.Context) error {
 		ended = b.system.Close(ctx)
 	}
 	b.closeRecorder()
+	if b.system != nil && ended == nil {
+		b.endProbation()
+	}
 	return errors.Join(ended, b.waitServices(ctx), b.closeStore(), b.services.folder.Close(), b.engine.Close(ctx))
 }
 
@@ -390,6 +394,7 @@ func (b *Bundle) startActors(sys *host.System, starting starting) error {
 	}
 	starting.Release()
 	b.catchUp(sys)
+	b.resume(sys)
 	return nil
 }
 

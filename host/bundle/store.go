@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -304,6 +305,7 @@ func (volatile) Abandon()                          {}
 
 // newSystem makes the system, and opens the store if there is one.
 func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting, err error) {
+	b.endProbation()
 	if err := b.closeStore(); err != nil && b.adjustStore == nil {
 		b.log.Error("the store of the last start", "error", err)
 	}
@@ -353,6 +355,10 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 	x, err := b.store.Prepare(cfg, props)
 	if err != nil {
 		return nil, nil, errOf(fmt.Errorf("the store %s: %w", m.Store.Path, err), b.closeStore())
+	}
+	if err := b.findProbation(x.System()); err != nil {
+		x.Abandon()
+		return nil, nil, errOf(err, errors.Join(x.System().Close(context.Background()), b.closeStore()))
 	}
 	return x.System(), x, nil
 }

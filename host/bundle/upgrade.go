@@ -61,6 +61,9 @@ func (m *Manifest) ways(module string) func(path, typ string) []upgrade.Way {
 // PrepareModule is [Bundle.Prepare] for other code of one module. It is checked as any module, under the module's limits and in
 // its environment; the manifest, and with it what actors may do, stays as it is. The error is a [ModuleError] if the code does not load.
 func (b *Bundle) PrepareModule(ctx context.Context, name string, code []byte, o Options) (*Change, error) {
+	if err := b.probed(); err != nil {
+		return nil, err
+	}
 	m := b.Manifest
 	mod, ok := m.Module(name)
 	if !ok {
@@ -141,6 +144,9 @@ func (c *Change) exchange(ctx context.Context, sys *host.System, name string, o 
 	var err error
 	if !o.Plan {
 		err = b.keepCode(ctx, c.Manifest, name, now)
+		if now.sum != nil {
+			o.Remember = b.store.Remember
+		}
 	}
 	if err == nil {
 		r, err = upgrade.Run(ctx, sys, module, now.image, o)

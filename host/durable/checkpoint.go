@@ -329,6 +329,9 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 		if at, err = s.append([]byte{version, tagMark}); err == nil {
 			s.modules.begin()
 			bytes, work = s.since.bytes.Swap(0), s.since.work.Swap(0)
+			if p := s.probation; p != nil && !p.Over {
+				err = s.noteProbation(p)
+			}
 		}
 		return err
 	}, func(part []byte) (err error) {

@@ -52,7 +52,7 @@ func encode(tag byte, v any) ([]byte, error) {
 	return append([]byte{version, tag}, b...), nil
 }
 
-// decode is the inverse of encode: a *record.Record or a *forgotten, which share nothing with b. What it returns is checked
+// decode is the inverse of encode: a *record.Record, a *record.Probation or a *forgotten, which share nothing with b. What it returns is checked
 // as far as a record can be without those before it.
 func decode(b []byte) (any, error) {
 	no := func(format string, args ...any) (any, error) {
@@ -84,6 +84,12 @@ func decode(b []byte) (any, error) {
 			return no("%s", why)
 		}
 		return r, nil
+	case tagProbation:
+		p, err := decodeProbation(b[2:])
+		if err != nil {
+			return no("%v", err)
+		}
+		return p, nil
 	case tagForget:
 		f := &forgotten{}
 		if err := decoder.Unmarshal(b[2:], f); err != nil {

@@ -717,6 +717,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(b)
 	}
+	f.Add(must(encode(tagProbation, &record.Probation{Module: "m", From: make([]byte, record.FingerprintBytes), To: make([]byte, record.FingerprintBytes), Lasts: 1, Until: 2, Crashes: 3})))
 	f.Add(must(encode(tagForget, &forgotten{Path: "wasm://w/user/a"})))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, err := decode(b)

@@ -85,6 +85,8 @@ func (x *Starting) read() error {
 				x.left, at = append(x.left, *v), append(at, r.At)
 			case *forgotten:
 				gone[v.Path] = r.At
+			case *record.Probation:
+				x.store.probation = v // nobody else has the store yet
 			case *mark:
 				g = gathered{at: r.At}
 			case *piece:

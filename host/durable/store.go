@@ -133,6 +133,8 @@ type Store struct {
 	kept    chan struct{}      // nobody makes checkpoints any more; nil: nobody has
 	writing sync.Mutex         // a checkpoint is being made
 
+	probation *record.Probation // that was remembered last; nil: none was
+
 	modules modules
 
 	opening sync.Mutex
@@ -273,6 +275,7 @@ var _ interface {
 	record.Outputs
 	record.Freezer
 	record.Codes
+	record.Prober
 } = (*Store)(nil)
 
 // Turn implements record.Recorder: the turn goes on at once, and what leaves the process because of it waits.

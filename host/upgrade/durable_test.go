@@ -36,6 +36,9 @@ type lasting struct {
 	looks  map[string]string // of what came back
 }
 
+// lastingNow is the time that each process begins at.
+var lastingNow = time.Unix(1_700_000_000, 0)
+
 var lastingNames = []string{"a", "b", "c"}
 
 // kept are the modules that a store has; they outlive each process.
@@ -56,7 +59,7 @@ func openLasting(t testing.TB, fs wal.FS, kept *sync.Map, image *runtime.Image) 
 	for _, name := range lastingNames {
 		props[name] = host.GuestOf(w.module, "tally").WithLimits(host.Limits{Memory: 1 << 20, Fuel: 1_000_000}).WithDurable()
 	}
-	cfg := host.NewConfig("w").WithClock(host.NewVirtualClock(time.Unix(1_700_000_000, 0))).WithManual().
+	cfg := host.NewConfig("w").WithClock(host.NewVirtualClock(lastingNow)).WithManual().
 		WithGuardian(supervision.Default().WithOtherwise(supervision.Restart))
 	x, err := w.store.Prepare(cfg, props)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/internal/wal"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -57,10 +58,11 @@ type Options struct {
 	Tell func(Step)
 	// Wait passes the probation; nil waits in real time. ctx ends before d if there are too many crashes.
 	Wait func(ctx context.Context, d time.Duration)
+	// Remember is told how far the upgrade is, if its actors can go back: what durable actors come to afterwards is recorded after it. With
+	// what it was told last, Resume goes on in another process. An error before the first actor has gone over ends the upgrade. nil: the
+	// probation ends with the process.
+	Remember func(*record.Probation) error
 }
-
-// mostKept bounds the inputs of one actor that are kept for going back, in bytes.
-const mostKept = 256 << 10
 
 // Step is how far an upgrade is.
 type Step struct {
@@ -157,11 +159,17 @@ func Run(ctx context.Context, sys *host.System, m *host.Module, image *runtime.I
 	if o.Canary < 0 || o.Canary > 1 || o.Batch < 0 || o.MaxFailures < 0 || o.Probation < 0 {
 		return nil, errors.New("upgrade: canary is a part of 0 to 1, and batch, max-failures and probation are not negative")
 	}
-	u := &run{Options: o, ctx: ctx, sys: sys, m: m, old: m.Image(), image: image, news: make(chan struct{}, 1), by: map[abi.Ref]*Actor{}}
+	u := newRun(ctx, sys, m, o)
+	defer u.alarmed()
+	u.old, u.image = m.Image(), image
+	return u.run()
+}
+
+func newRun(ctx context.Context, sys *host.System, m *host.Module, o Options) *run {
+	u := &run{Options: o, ctx: ctx, sys: sys, m: m, news: make(chan struct{}, 1), by: map[abi.Ref]*Actor{}}
 	u.defaults()
 	u.calm, u.alarmed = context.WithCancel(ctx)
-	defer u.alarmed()
-	return u.run()
+	return u
 }
 
 // run is an upgrade under way.
@@ -180,9 +188,12 @@ type run struct {
 	trials  []*swap.Trial
 	crashes int
 
-	blind   bool            // not all actors could be asked what they run
-	calm    context.Context // ends with too many crashes
-	alarmed context.CancelFunc
+	resumed     bool // it was begun in another process
+	remembering sync.Mutex
+	state       record.Probation // that was remembered last
+	blind       bool             // not all actors could be asked what they run
+	calm        context.Context  // ends with too many crashes
+	alarmed     context.CancelFunc
 }
 
 // note writes down what has become of an actor.
@@ -213,7 +224,7 @@ func (u *run) defaults() {
 		u.Patience = 2 * time.Second
 	}
 	if u.Keep == 0 {
-		u.Keep = 256 << 20
+		u.Keep = swap.MostTrials
 	}
 	if u.Tell == nil {
 		u.Tell = func(Step) {}
@@ -240,6 +251,34 @@ func (u *run) run() (*Report, error) {
 		}
 		return u.report(""), u.ctx.Err()
 	}
+	if u.goesBack() {
+		if err := u.begin(); err != nil {
+			return nil, err
+		}
+	}
+	return u.through(func() string {
+		why := u.rollOut(todo)
+		if why == "" {
+			why = u.finish(restarts)
+		}
+		return why
+	})
+}
+
+// goesBack reports whether actors can go back.
+func (u *run) goesBack() bool { return u.Probation > 0 || u.Canary > 0 || u.resumed }
+
+// finish is what comes after all actors that keep their state have gone over.
+func (u *run) finish(restarts []*Actor) string {
+	if why := u.last(); why != "" {
+		return why
+	}
+	u.restart(append(restarts, u.insisted()...))
+	return u.probation(false)
+}
+
+// through goes through stages, which say why they have stopped, and ends the upgrade. Crashes are undone meanwhile.
+func (u *run) through(stages func() string) (*Report, error) {
 	ended := make(chan struct{})
 	var undoing sync.WaitGroup
 	if swap.Manual(u.sys) { // the wait steps the system: what goes back does so after it, in one order
@@ -251,20 +290,19 @@ func (u *run) run() (*Report, error) {
 	} else {
 		undoing.Go(func() { u.undo(ended) })
 	}
-	why := u.rollOut(todo)
-	if why == "" {
-		if why = u.last(); why == "" {
-			u.restart(append(restarts, u.insisted()...))
-			why = u.probation()
-		}
-	}
+	why := stages()
 	close(ended)
 	undoing.Wait()
-	back := why != "" && (u.Probation > 0 || u.Canary > 0) // else nothing is kept for going back
+	if u.resumed && u.gone() { // it goes on in the next process
+		return u.report(why), u.ctx.Err()
+	}
+	back := why != "" && u.goesBack() // else nothing is kept for going back
 	if back {
+		u.remember(func(p *record.Probation) { p.Back = true })
 		u.goBack()
 	}
 	u.settle()
+	u.remember(func(p *record.Probation) { p.Over = true })
 	r := u.report(why)
 	r.RolledBack = back
 	return r, u.ctx.Err()
@@ -383,7 +421,7 @@ func (u *run) rollOut(todo []*Actor) string {
 		if why := u.batches(First, first); why != "" {
 			return why
 		}
-		if why := u.probation(); why != "" {
+		if why := u.probation(true); why != "" {
 			return why
 		}
 		todo = rest
@@ -447,12 +485,18 @@ func (u *run) last() string {
 	return ""
 }
 
-func (u *run) probation() string {
+// probation watches the actors that have gone over: the first of them, or all.
+func (u *run) probation(first bool) string {
 	if u.Probation > 0 {
+		u.remember(func(p *record.Probation) { p.First, p.Until = first, u.sys.Clock().Now().Add(u.Probation).UnixNano() })
 		u.tell(Probing, 0, 0)
 		u.Wait(u.calm, u.Probation)
 	}
-	return u.tooMany()
+	if why := u.tooMany(); why != "" || !first {
+		return why
+	}
+	u.remember(func(p *record.Probation) { p.First, p.Until = false, 0 })
+	return ""
 }
 
 func (u *run) tell(stage Stage, done, of int) {
@@ -570,12 +614,24 @@ func (u *run) passed(a *Actor, since time.Time, tried int) {
 func (u *run) trial(a *Actor, t *swap.Taken, to *swap.Code) *swap.Trial {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	n := int64(t.State.Bytes()+to.State.Bytes()) + mostKept/16
-	if u.Probation == 0 && u.Canary == 0 || u.kept+n > u.Keep {
+	if !u.goesBack() {
+		return nil
+	}
+	trial := swap.NewTrial(t.Image, t.State, to.State.Clone(), swap.MostKept, u.crash(a))
+	n := trial.Bytes()
+	if u.kept+n > u.Keep {
+		trial.End("there is no room for what is kept for going back")
 		return nil
 	}
 	u.kept += n
-	trial := swap.NewTrial(t.Image, t.State, to.State.Clone(), mostKept, func(*abi.Failure) {
+	trial.Since = to.Time
+	u.trials = append(u.trials, trial)
+	return trial
+}
+
+// crash is what the trial of an actor is told of crashes with.
+func (u *run) crash(a *Actor) func(*abi.Failure) {
+	return func(*abi.Failure) {
 		u.mu.Lock()
 		u.crashes++
 		u.crashed = append(u.crashed, a)
@@ -587,9 +643,7 @@ func (u *run) trial(a *Actor, t *swap.Taken, to *swap.Code) *swap.Trial {
 		case u.news <- struct{}{}:
 		default:
 		}
-	})
-	u.trials = append(u.trials, trial)
-	return trial
+	}
 }
 
 // undo has actors whose new code has crashed go back, until ended is closed.
@@ -606,9 +660,12 @@ func (u *run) undo(ended <-chan struct{}) {
 
 func (u *run) undoCrashed() {
 	u.mu.Lock()
-	crashed := u.crashed
+	crashed, n := u.crashed, u.crashes
 	u.crashed = nil
 	u.mu.Unlock()
+	if len(crashed) > 0 { // before they go back: a crash that counts twice is better than one that does not
+		u.remember(func(p *record.Probation) { p.Crashes = n })
+	}
 	for _, a := range crashed {
 		u.back(a)
 	}

@@ -49,7 +49,7 @@ type PartOf struct {
 	Path, Type  string
 	Ref, Parent abi.Ref
 	Turns       uint64
-	Codes       [2][]byte // fingerprints of what it runs, and of what its next incarnation begins with; nil: the same
+	Codes       [3][]byte // fingerprints of what it runs, of what its next incarnation begins with, and of what it can go back to; nil: the same, or none
 }
 
 // Open makes a system with a host.Config. props, which returns a *host.Props, says how to make an actor that no other

@@ -15,9 +15,9 @@ import (
 
 // Version is the version of the bytes. It goes up with every field: a host that does not know all fields
 // would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life, version 4 the
-// limits, version 5 the code of the next incarnation. Versions from Oldest on are read.
+// limits, version 5 the code of the next incarnation, version 6 what an actor has for going back to its old code. Versions from Oldest on are read.
 const (
-	Version = 5
+	Version = 6
 	Oldest  = 3
 )
 
@@ -206,5 +206,9 @@ func Part(b []byte) (rebuild.PartOf, error) {
 	if err != nil || s.Whole == nil {
 		return rebuild.PartOf{}, errors.Join(err, ErrState)
 	}
-	return rebuild.PartOf{Path: s.Whole.Path, Type: s.Type, Ref: s.Ref, Parent: s.Whole.Parent, Turns: s.Turns, Codes: [2][]byte{s.Whole.Code, s.Whole.Next}}, nil
+	of := rebuild.PartOf{Path: s.Whole.Path, Type: s.Type, Ref: s.Ref, Parent: s.Whole.Parent, Turns: s.Turns, Codes: [3][]byte{s.Whole.Code, s.Whole.Next}}
+	if s.Whole.Trial != nil {
+		of.Codes[2] = s.Whole.Trial.Code
+	}
+	return of, nil
 }

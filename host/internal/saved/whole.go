@@ -62,6 +62,7 @@ type Whole struct {
 
 	Limits *view.Limits `cbor:"32,keyasint,omitempty"` // nil in those of earlier releases
 	Next   []byte       `cbor:"33,keyasint,omitempty"` // what its next incarnation begins with, if that is not Code
+	Trial  *Trial       `cbor:"34,keyasint,omitempty"` // its code was exchanged, and it can go back
 
 	Knows map[abi.Ref]bool `cbor:"-"` // actors of the checkpoint; not stored
 }

@@ -65,7 +65,8 @@ type Member struct {
 	Path, Type string
 	Image      *sandbox.Image // that it runs; nil: it is between two incarnations
 	Durable    bool
-	Events     bool // it keeps events, and is recovered from them when it begins
+	Events     bool   // it keeps events, and is recovered from them when it begins
+	Trial      *Trial // under way; nil: none
 }
 
 // Members are the actors of a *host.Module, sorted by path. Package host sets it.

@@ -14,11 +14,12 @@ type Trial struct {
 	Old   *sandbox.Image
 	State *sandbox.Snapshot // of Old, from before the exchange
 	New   *sandbox.Snapshot // of the new code, from then
+	Since int64             // time of the exchange, ns since 1970
 
-	most   int
-	failed func(*abi.Failure)
+	most int
 
 	mu      sync.Mutex
+	failed  func(*abi.Failure) // nil: nobody has adopted it yet
 	entries []Entry
 	bytes   int
 	over    string
@@ -36,8 +37,15 @@ type Entry struct {
 // overhead of an entry and of a message, bytes.
 const overhead = 160
 
+// MostKept bounds the inputs of one actor that are kept for going back, in bytes; MostTrials all that is kept for all actors, unless an
+// upgrade says otherwise.
+const (
+	MostKept   = 256 << 10
+	MostTrials = 256 << 20
+)
+
 // NewTrial makes a trial that keeps at most most bytes. failed is called, within the actor's run, for a turn that has failed; the
-// actor is held then, and the failure has not happened. It must not block, and not call the trial.
+// actor is held then, and the failure has not happened. It must not block, and not call the trial. nil: Adopt says it later.
 func NewTrial(old *sandbox.Image, state, now *sandbox.Snapshot, most int, failed func(*abi.Failure)) *Trial {
 	sandbox.Use(old) // an actor that is held runs it; until the trial ends
 	return &Trial{Old: old, State: state, New: now, most: most, failed: failed}
@@ -69,9 +77,29 @@ func (t *Trial) Fail(f *abi.Failure) bool {
 	if t.over != "" {
 		return false
 	}
-	t.fails = f
-	t.failed(f)
+	if t.fails = f; t.failed != nil {
+		t.failed(f)
+	}
 	return true
+}
+
+// Adopt says what is called for a turn that fails, see NewTrial. Any goroutine may call it: a turn may have failed before.
+func (t *Trial) Adopt(failed func(*abi.Failure)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed = failed; t.fails != nil && t.over == "" {
+		failed(t.fails)
+	}
+}
+
+// Bytes is about what the trial takes, without its inputs; 0: there is no way back any more.
+func (t *Trial) Bytes() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over != "" {
+		return 0
+	}
+	return int64(t.State.Bytes()+t.New.Bytes()) + MostKept/16
 }
 
 // EndIfWell is End, unless a turn has failed: then the actor is held, and waits to go back.
