@@ -23,7 +23,7 @@ func clusterCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "cluster",
 		Usage:     "make a cluster, let nodes join it, look at them, move what is on them",
-		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status | ps | tree | events | where KIND KEY | move KIND KEY [NODE] | drain | leave",
+		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status [NODE] | ps | tree | events | where KIND KEY | move KIND KEY [NODE] | drain [NODE] | leave | roll [NODE...]",
 		Description: "A cluster joins bundles on several machines to one system. DIR is a node's folder: its keys, and the directory of the\n" +
 			"cluster if it keeps that. Keep it as safe as a private key. init makes the folder of the first node, which has the authority and\n" +
 			"makes tokens. token prints a token, with which one node of the name joins, once. ls lists the nodes. evict takes the number of a\n" +
@@ -32,7 +32,9 @@ func clusterCommand(env *environment) *cli.Command {
 			"The others talk to a node that runs here, which --bundle names. status says how it does and which shards it has, ps and tree what all\n" +
 			"nodes say of themselves, events what has happened there last, and which of them do not answer within a second. where says which node has a key of a keyed actor; move has its\n" +
 			"shard moved to a node, where it stays, or without NODE back to where its hash says. drain moves all shards of the node to others, and waits\n" +
-			"until that is done; leave does so, and ends the bundle. A singleton is a kind with one key, which may be left out.\n\nExamples:\n\n" +
+			"until that is done; leave does so, and ends the bundle. A singleton is a kind with one key, which may be left out. roll replaces all\n" +
+			"nodes, or those that are named, one at a time: it waits until all are ready, drains one, has it restarted by the command of --restart,\n" +
+			"which gets its name as NODE, or by its operator, and waits until it is back. It stops at the first that fails.\n\nExamples:\n\n" +
 			"   wasmactors cluster init ./a --node a --keeper a=10.0.0.1:7420\n" +
 			"   wasmactors run shop --join ./a\n" +
 			"   wasmactors cluster token ./a --node b >token\n" +
@@ -41,10 +43,12 @@ func clusterCommand(env *environment) *cli.Command {
 			"   wasmactors cluster evict ./a b --i-know\n" +
 			"   wasmactors cluster where carts ann\n" +
 			"   wasmactors cluster move carts ann b\n" +
-			"   wasmactors cluster leave --bundle shop",
+			"   wasmactors cluster leave --bundle shop\n" +
+			"   wasmactors cluster roll --restart 'ssh $NODE systemctl restart shop'",
 		Flags: reachFlags(
 			&cli.BoolFlag{Name: "undo", Usage: "drain: let the node have shards again"},
-			&cli.StringFlag{Name: "wait", Value: "2m", Usage: "drain, leave: how long to wait for the shards to be gone; then leave does not end the bundle"},
+			&cli.StringFlag{Name: "wait", Value: "2m", Usage: "drain, leave: how long to wait for the shards to be gone; then leave does not end the bundle; roll: for each step"},
+			&cli.StringFlag{Name: "restart", Usage: "roll: the shell's `COMMAND` that restarts the node NODE, whose number was NODE_NUMBER; default: roll waits until its operator has"},
 			&cli.StringFlag{Name: "node", Usage: "init: the `NAME` of this node; token: of the one that may join"},
 			&cli.StringFlag{Name: "name", Value: "cluster", Usage: "init: the `NAME` of the cluster, for people"},
 			&cli.StringSliceFlag{Name: "keeper", Usage: "init: `NAME=HOST:PORT` keeps the directory, and listens there and at the port after it; 1, 3 or 5 times"},

@@ -54,7 +54,7 @@ func drain(t *testing.T, wait time.Duration, answers ...admin.ClusterStatus) (gi
 	defer r.Close()
 	c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("", flag.ContinueOnError), nil)
 	c.Context = t.Context()
-	err = r.drain(c, true, wait)
+	err = r.drain(c, "", true, wait)
 	return given, out.String(), err
 }
 
@@ -102,7 +102,7 @@ func TestStatusWhileTheBundleChanges(t *testing.T) {
 	a := &clusterAdmin{l}
 	status := func() admin.ClusterStatus {
 		t.Helper()
-		s, err := a.Status(t.Context())
+		s, err := a.Status(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestStatusWhileTheBundleChanges(t *testing.T) {
 	if s := status(); s.Unknown == "" {
 		t.Errorf("it has no system: %+v", s)
 	}
-	l.seen.Store(&seen{sys, []string{"regs"}})
+	l.seen.Store(&seen{sys: sys, spread: []string{"regs"}})
 	l.mu.Lock() // as while the bundle is read again
 	defer l.mu.Unlock()
 	if s := status(); s.Unknown != "" || len(s.Kinds) != 1 || s.Kinds[0].Owned != 2 || !s.Draining {

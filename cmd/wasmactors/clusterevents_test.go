@@ -60,7 +60,11 @@ func TestNodesSayWhatHasHappened(t *testing.T) {
 	if _, err := sys.Spawn("curious", host.Func(func(ctx *host.Context, m host.Message) error {
 		switch m.Kind {
 		case abi.KindMessage:
-			return ctx.Ask(ref, asksEvents, 1, patience)
+			var what string
+			if err := m.Decode(&what); err != nil {
+				return err
+			}
+			return ctx.Ask(ref, what, 1, patience)
 		case abi.KindReply, abi.KindReplyError:
 			refused <- m.Err()
 		}
@@ -72,16 +76,18 @@ func TestNodesSayWhatHasHappened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sys.Tell(curious, "go"); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-refused:
-		if err == nil || !strings.Contains(err.Error(), "for operators") {
-			t.Errorf("an actor is told: %v", err)
+	for _, what := range []string{asksEvents, asksStatus, ordersDrain, ordersUndo} {
+		if err := sys.Tell(curious, what); err != nil {
+			t.Fatal(err)
 		}
-	case <-time.After(patience):
-		t.Error("an actor gets no answer")
+		select {
+		case err := <-refused:
+			if err == nil || !strings.Contains(err.Error(), "for operators") {
+				t.Errorf("an actor is told: %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("an actor gets no answer")
+		}
 	}
 
 	k := &lastEvents{sub: sys.Subscribe(1, nil)}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -42,6 +43,8 @@ type membership struct {
 	lost     func(*cluster.Node, error)
 	news     *news
 	dev      *nodeOfDev // nil: dev has not started it
+	operator *clusterAdmin
+	orders   atomic.Int32 // of operators of other nodes, that are carried out
 
 	running context.Context // the run's: what it waits for is waited for no longer
 

@@ -17,7 +17,7 @@ import (
 // The verbs of cluster that talk to a node that runs.
 
 // liveVerbs are they, and how many arguments they take, at least and at most.
-var liveVerbs = map[string][2]int{"status": {0, 0}, "ps": {0, 0}, "tree": {0, 0}, "events": {0, 0}, "where": {1, 2}, "move": {1, 3}, "drain": {0, 0}, "leave": {0, 0}}
+var liveVerbs = map[string][2]int{"status": {0, 1}, "ps": {0, 0}, "tree": {0, 0}, "events": {0, 0}, "where": {1, 2}, "move": {1, 3}, "drain": {0, 1}, "leave": {0, 0}, "roll": {0, 1023}}
 
 func clusterLive(c *cli.Context, env *environment, args []string) error {
 	verb, rest := args[0], args[1:]
@@ -31,7 +31,7 @@ func clusterLive(c *cli.Context, env *environment, args []string) error {
 	return reaching(env, func(c *cli.Context, r *reached) error {
 		switch verb {
 		case "status":
-			return ask(c, r, "/v1/cluster", nil, func(s admin.ClusterStatus) error { return r.clusterStatus(&s) })
+			return ask(c, r, "/v1/cluster", ofOther(at(rest, 0)), func(s admin.ClusterStatus) error { return r.clusterStatus(&s) })
 		case "ps":
 			return ask(c, r, "/v1/cluster/nodes", nil, func(n admin.ClusterNodes) error { return r.clusterNodes(&n) })
 		case "tree":
@@ -42,8 +42,10 @@ func clusterLive(c *cli.Context, env *environment, args []string) error {
 			return ask(c, r, "/v1/cluster/where", url.Values{"kind": {rest[0]}, "key": {at(rest, 1)}}, r.keyPlace)
 		case "move":
 			return order(c, r, "/v1/cluster/move", admin.MoveKey{Kind: rest[0], Key: at(rest, 1), Node: at(rest, 2)}, r.keyPlace)
+		case "roll":
+			return r.roll(c, rest, wait)
 		}
-		if err := r.drain(c, !c.Bool("undo") || verb == "leave", wait); err != nil || verb == "drain" {
+		if err := r.drain(c, at(rest, 0), !c.Bool("undo") || verb == "leave", wait); err != nil || verb == "drain" {
 			return err
 		}
 		return r.end(c)
@@ -57,11 +59,19 @@ func at(args []string, i int) string {
 	return ""
 }
 
-// drain has the node's shards moved, and waits until they are.
-func (r *reached) drain(c *cli.Context, on bool, wait time.Duration) error {
+// ofOther asks about another node; "": the one that is asked.
+func ofOther(node string) url.Values {
+	if node == "" {
+		return nil
+	}
+	return url.Values{"node": {node}}
+}
+
+// drain has the shards of a node moved, "": of the one that is asked, and waits until they are.
+func (r *reached) drain(c *cli.Context, node string, on bool, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(c.Context, wait)
 	defer cancel()
-	s, err := client.Post[admin.ClusterStatus](ctx, r.Client, "/v1/cluster/drain", admin.DrainNode{On: on})
+	s, err := client.Post[admin.ClusterStatus](ctx, r.Client, "/v1/cluster/drain", admin.DrainNode{On: on, Node: node})
 	began := time.Now()
 	for err == nil && on {
 		why := undrained(&s)
@@ -73,7 +83,7 @@ func (r *reached) drain(c *cli.Context, on bool, wait time.Duration) error {
 			return fmt.Errorf("after %v %s; the node has not left", wait, oneLine(why))
 		case <-time.After(100 * time.Millisecond):
 		}
-		next, failed := client.Get[admin.ClusterStatus](ctx, r.Client, "/v1/cluster", nil)
+		next, failed := client.Get[admin.ClusterStatus](ctx, r.Client, "/v1/cluster", ofOther(node))
 		switch {
 		case failed == nil:
 			s = next

@@ -49,11 +49,14 @@ func (x *membership) reportTo(sys *host.System) error {
 		}
 		var trees bool
 		var what string
-		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents) {
-			return ctx.ReplyError(takesTrees + ", or " + asksEvents)
+		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents && !ordered(what)) {
+			return ctx.ReplyError(takesTrees + ", or " + asksEvents + ", " + asksStatus + ", " + ordersDrain + ", " + ordersUndo)
 		}
 		if what != "" && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
-			return ctx.ReplyError("events are for operators")
+			return ctx.ReplyError(what + " is for operators")
+		}
+		if ordered(what) {
+			return x.carryOut(ctx, what)
 		}
 		last, now := &made[0], ctx.Now()
 		switch {
@@ -229,22 +232,29 @@ func (a *clusterAdmin) Apart() string {
 	return ""
 }
 
-func (a *clusterAdmin) Status(ctx context.Context) (admin.ClusterStatus, error) {
+// Status implements admin.Nodes.
+func (a *clusterAdmin) Status(ctx context.Context, node string) (admin.ClusterStatus, error) {
 	x := a.l.membership
+	if node != "" && node != x.identity.Node {
+		return a.orderOther(ctx, node, asksStatus)
+	}
 	x.mu.Lock()
 	n, self := x.node, x.self
 	x.mu.Unlock()
-	s := admin.ClusterStatus{Version: 1, Number: int(self.Number), Name: x.identity.Node, Cluster: x.identity.Name, Members: []admin.ClusterNode{}, Kinds: []admin.ClusterKind{}}
+	s := admin.ClusterStatus{Version: 1, Number: int(self.Number), Name: x.identity.Node, Cluster: x.identity.Name, ID: x.identity.ID, Keepers: []string{}, Members: []admin.ClusterNode{}, Kinds: []admin.ClusterKind{}}
+	for _, k := range x.identity.Keepers {
+		s.Keepers = append(s.Keepers, k.Name)
+	}
 	if err := x.place.Silent(); err != nil {
 		s.Silent, s.SilentMS = err.Error(), x.place.SilentFor().Milliseconds()
 		s.Stops = stops + "; it needs " + x.place.Needs()
 	}
 	if n == nil {
-		s.Unknown = errApart.Error()
+		s.Unknown, s.Unready = errApart.Error(), errApart.Error()
 		return s, nil
 	}
 	status := n.Status()
-	s.Acting, s.LeaseMS = status.Acting, max(0, status.Left.Milliseconds())
+	s.Acting, s.LeaseMS, s.Unready = status.Acting, max(0, status.Left.Milliseconds()), a.unready()
 	for _, m := range n.Members() {
 		s.Members = append(s.Members, admin.ClusterNode{Number: int(m.Number), Name: m.Name, Roles: append([]string{}, m.Roles...), Zone: m.Zone, Waiting: int64(n.Waiting(m.Number))})
 	}
@@ -313,7 +323,14 @@ func (a *clusterAdmin) placed(kind, key string, p shard.Place) admin.KeyPlace {
 	return out
 }
 
-func (a *clusterAdmin) Drain(ctx context.Context, on bool) (admin.ClusterStatus, error) {
+// Drain implements admin.Nodes.
+func (a *clusterAdmin) Drain(ctx context.Context, node string, on bool) (admin.ClusterStatus, error) {
+	if node != "" && node != a.l.membership.identity.Node {
+		if on {
+			return a.orderOther(ctx, node, ordersDrain)
+		}
+		return a.orderOther(ctx, node, ordersUndo)
+	}
 	sys, kinds, err := a.at()
 	if err != nil {
 		return admin.ClusterStatus{}, err
@@ -322,7 +339,19 @@ func (a *clusterAdmin) Drain(ctx context.Context, on bool) (admin.ClusterStatus,
 	if err := drainAll(ctx, sys, kinds, on); err != nil {
 		return admin.ClusterStatus{}, err
 	}
-	return a.Status(ctx)
+	return a.Status(ctx, "")
+}
+
+// unready is why this node should get no requests from outside; "": it may.
+func (a *clusterAdmin) unready() string {
+	if why := a.Apart(); why != "" {
+		return why
+	}
+	at := a.l.seen.Load()
+	if at == nil {
+		return errApart.Error()
+	}
+	return at.unready()
 }
 
 // drainAll has the shards of all kinds moved to other nodes, or with false lets the node have some again.
@@ -359,7 +388,7 @@ func (a *clusterAdmin) askAll(ctx context.Context, what any) (admin.ClusterNodes
 	for i, m := range members {
 		wait.Go(func() {
 			r := admin.NodeReport{}
-			ref, err := sys.Identify(ctx, fmt.Sprintf("wasm://%s@%d/system/%s", sys.Name(), m.Number, reporter))
+			ref, err := sys.Identify(ctx, reporterOf(sys, m))
 			if err == nil {
 				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, what)
 			}

@@ -61,6 +61,26 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
+// So does what another node says of its shards; it says nothing of who it is, nor of others' roles.
+func TestStatusOfOthersIsBounded(t *testing.T) {
+	m := cluster.Member{Number: 3, Name: "n3", Roles: []string{"back"}}
+	long := strings.Repeat("\x01\"\u2028", 1<<20)
+	s := admin.ClusterStatus{
+		Number: 9, Name: long, Cluster: long, ID: long, Silent: long, Stops: long, Unknown: long, Unready: long, Keepers: make([]string, 100_000),
+		Members: make([]admin.ClusterNode, 100_000), Kinds: make([]admin.ClusterKind, 100_000),
+	}
+	s.Keepers[0], s.Kinds[0] = long, admin.ClusterKind{Kind: long, Wrong: long}
+	s.Members[0], s.Members[1] = admin.ClusterNode{Name: long, Zone: long, Roles: []string{long}}, admin.ClusterNode{Name: "n3", Roles: []string{long}}
+	got := takenStatus(m, s)
+	text, err := json.Marshal(got)
+	if err != nil || len(text) > 1<<20 || got.Number != 3 || got.Name != "n3" || len(got.Members[0].Roles) != 0 || got.Members[1].Roles[0] != "back" {
+		t.Errorf("%v, %d bytes, %d %s", err, len(text), got.Number, got.Name)
+	}
+	if got = takenStatus(m, admin.ClusterStatus{}); got.Keepers == nil || got.Members == nil || got.Kinds == nil {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A node looks at a part of its tree only, and not for each question.
 func TestReportsCostLittle(t *testing.T) {
 	sys, err := host.New(host.NewConfig("report"))

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -53,6 +54,29 @@ type live struct {
 type seen struct {
 	sys    *host.System
 	spread []string // see bundle.Bundle.Spread
+
+	observer *observe.Observer // nil: nobody can reach it
+}
+
+// unready is why the system is not ready; "": it is.
+func (s *seen) unready() string {
+	select {
+	case <-s.sys.Terminated():
+		return "it ends"
+	default:
+	}
+	if s.observer == nil {
+		return ""
+	}
+	switch x := s.observer.System(); {
+	case x.Ended != "":
+		return "it ends: " + x.Ended
+	case len(x.Down) > 0:
+		return "the service " + x.Down[0].Service + " is down"
+	case !x.Ready:
+		return "it starts"
+	}
+	return ""
 }
 
 // show notes what runs; with the lock.
@@ -61,7 +85,7 @@ func (l *live) show() {
 		l.seen.Store(nil)
 		return
 	}
-	l.seen.Store(&seen{l.sys, l.bundle.Spread()})
+	l.seen.Store(&seen{l.sys, l.bundle.Spread(), l.door.observer})
 }
 
 // start starts the bundle's actors.

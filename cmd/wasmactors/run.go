@@ -190,7 +190,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	door.cfg = door.cfg.WithReload(l.reload).WithUpgrade(l.upgrade)
 	if member != nil {
 		door.cfg, telemetry.cluster = door.cfg.WithNodes(l.nodes), l.figures
-		member.running = ongoing
+		member.running, member.operator = ongoing, &clusterAdmin{l}
 		member.lost = func(n *cluster.Node, _ error) { go l.rejoin(n) }
 	}
 	if err := member.join(ongoing); err != nil {

@@ -81,8 +81,8 @@ type fakeNodes struct{ apart string }
 
 func (f fakeNodes) Apart() string { return f.apart }
 
-func (fakeNodes) Status(context.Context) (ClusterStatus, error) {
-	return ClusterStatus{Version: 1, Number: 1, Name: "a", Acting: true, Members: []ClusterNode{{Number: 1, Name: "a", Roles: []string{"back"}}}, Kinds: []ClusterKind{{Kind: "carts", Shards: 8}}}, nil
+func (fakeNodes) Status(context.Context, string) (ClusterStatus, error) {
+	return ClusterStatus{Version: 1, Number: 1, Name: "a", Acting: true, Keepers: []string{"a"}, Members: []ClusterNode{{Number: 1, Name: "a", Roles: []string{"back"}}}, Kinds: []ClusterKind{{Kind: "carts", Shards: 8}}}, nil
 }
 
 func (fakeNodes) Where(_ context.Context, kind, key string) (KeyPlace, error) {
@@ -96,7 +96,9 @@ func (f fakeNodes) Move(ctx context.Context, kind, key, node string) (KeyPlace, 
 	return f.Where(ctx, kind, key)
 }
 
-func (f fakeNodes) Drain(ctx context.Context, _ bool) (ClusterStatus, error) { return f.Status(ctx) }
+func (f fakeNodes) Drain(ctx context.Context, node string, _ bool) (ClusterStatus, error) {
+	return f.Status(ctx, node)
+}
 
 func (fakeNodes) All(_ context.Context, trees bool) (ClusterNodes, error) {
 	n := ClusterNodes{Version: 1, Nodes: []NodeReport{{Number: 1, Name: "a"}, {Number: 2, Name: "b", Error: "no answer"}}}

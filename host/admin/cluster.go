@@ -12,14 +12,15 @@ type Nodes interface {
 	// Apart is why the node should get no requests from outside: it must not act, or is about to stop; "": it may have some. It must not
 	// block, and everybody may know the text.
 	Apart() string
-	// Status is how the node does.
-	Status(ctx context.Context) (ClusterStatus, error)
+	// Status is how the node of a name does; "": this one.
+	Status(ctx context.Context, node string) (ClusterStatus, error)
 	// Where says on which node a key of a kind is; a singleton has any key.
 	Where(ctx context.Context, kind, key string) (KeyPlace, error)
 	// Move has the shard of a key moved to the node of a name; "": to where its hash says.
 	Move(ctx context.Context, kind, key, node string) (KeyPlace, error)
-	// Drain has all shards of this node moved to others, or with false lets it have some again. It does not wait for the moves.
-	Drain(ctx context.Context, on bool) (ClusterStatus, error)
+	// Drain has all shards of the node of a name, or of this one, moved to others, or with false lets it have some again. It does not
+	// wait for the moves.
+	Drain(ctx context.Context, node string, on bool) (ClusterStatus, error)
 	// All asks all nodes how they do, each for a second at most; with trees which actors they have, some thousands at most.
 	All(ctx context.Context, trees bool) (ClusterNodes, error)
 	// Events asks all nodes for their last events, some hundreds of each, each node for a second at most.
@@ -36,15 +37,18 @@ type ClusterStatus struct {
 	Number   int           `json:"number"`
 	Name     string        `json:"name"`
 	Cluster  string        `json:"cluster"`
+	ID       string        `json:"id"`                  // of the cluster
 	Acting   bool          `json:"acting"`              // its lease is not over
 	LeaseMS  int64         `json:"lease_ms"`            // what is left of it
 	Silent   string        `json:"silent,omitempty"`    // why the directory does not answer; empty: it does
 	SilentMS int64         `json:"silent_ms,omitempty"` // since when
 	Stops    string        `json:"stops,omitempty"`     // what does not work until it answers, and what it needs; empty: all works
+	Keepers  []string      `json:"keepers"`             // the nodes that keep the directory; none: an outside NATS does
 	Members  []ClusterNode `json:"members"`
 	Kinds    []ClusterKind `json:"kinds"`
 	Draining bool          `json:"draining"`          // all kinds have been told to leave this node, and all nodes know it
 	Unknown  string        `json:"unknown,omitempty"` // why Kinds says nothing, such as that the node joins again; empty: it says all
+	Unready  string        `json:"unready,omitempty"` // why it should get no requests from outside yet, or any more; empty: it may
 }
 
 // ClusterNode is a node that is there, as this one sees it.
@@ -94,7 +98,8 @@ type MoveKey struct {
 
 // DrainNode is whether a node is to have no shards.
 type DrainNode struct {
-	On bool `json:"on"`
+	On   bool   `json:"on"`
+	Node string `json:"node,omitempty"` // its name; "": this one
 }
 
 // ClusterNodes are all nodes, and what they have said.
@@ -133,10 +138,13 @@ const clusterWait = 5 * time.Second
 
 // clusterRoutes are what WithNodes serves.
 func clusterRoutes() []*route {
+	node := param{name: "node", about: "the name of another node"}
 	kind, key := param{name: "kind", needed: true, about: "the name of a keyed actor or a singleton of the cluster"}, param{name: "key", about: "the key"}
 	return []*route{
-		{method: http.MethodGet, path: "/v1/cluster", needs: reader, about: "How the node does, who the members are, and which shards are here.", answer: ClusterStatus{},
-			serve: func(s *Server, c *call) error { return nodes(s, c, Nodes.Status) }},
+		{method: http.MethodGet, path: "/v1/cluster", needs: reader, about: "How the node, or another one, does, who the members are, and which shards it has.", answer: ClusterStatus{}, params: []param{node},
+			serve: func(s *Server, c *call) error {
+				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterStatus, error) { return n.Status(ctx, c.query.Get("node")) })
+			}},
 		{method: http.MethodGet, path: "/v1/cluster/nodes", needs: reader, about: "What all nodes say of themselves, and who does not answer within a second.", answer: ClusterNodes{},
 			params: []param{{name: "trees", kind: flagParam, about: "with their actors"}},
 			serve: func(s *Server, c *call) error {
@@ -162,13 +170,13 @@ func clusterRoutes() []*route {
 				}
 				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyPlace, error) { return n.Move(ctx, m.Kind, m.Key, m.Node) })
 			}},
-		{method: http.MethodPost, path: "/v1/cluster/drain", needs: full, about: "Moves all shards of the node to others, or lets it have some again.", body: DrainNode{}, answer: ClusterStatus{},
+		{method: http.MethodPost, path: "/v1/cluster/drain", needs: full, about: "Moves all shards of the node, or of another one, to others, or lets it have some again.", body: DrainNode{}, answer: ClusterStatus{},
 			serve: func(s *Server, c *call) error {
 				var d DrainNode
 				if err := c.decode(&d); err != nil {
 					return err
 				}
-				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterStatus, error) { return n.Drain(ctx, d.On) })
+				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterStatus, error) { return n.Drain(ctx, d.Node, d.On) })
 			}},
 	}
 }
