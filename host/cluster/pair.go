@@ -129,16 +129,18 @@ func (p *pair) ping() {
 	n := p.node
 	p.listening = false
 	n.sweep(n.since())
-	if p.asks == 0 || !n.acting() {
+	if p.asks == 0 {
 		return
 	}
-	if n.brisk()-p.heard > silence {
-		p.unanswered("host: the node of the actor is lost: it does not answer")
-		return
-	}
-	if n.port != nil {
-		n.links.Send(p.peer.Number, p.packet(flagAnswer, nil))
-		p.confirmed()
+	if n.acting() { // else a late confirmation of the lease may come, and the asks still wait
+		if n.brisk()-p.heard > silence {
+			p.unanswered("host: the node of the actor is lost: it does not answer")
+			return
+		}
+		if n.port != nil {
+			n.links.Send(p.peer.Number, p.packet(flagAnswer, nil))
+			p.confirmed()
+		}
 	}
 	p.listening = true
 	n.after(pings, p, p.ping)

@@ -464,3 +464,11 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 }
+
+// Seeds that have found mistakes. 705649: a node whose lease was renewed at the last moment looked no more after the asks that wait
+// for another node.
+func TestSeedsThatHaveFailed(t *testing.T) {
+	for _, seed := range []uint64{705649} {
+		simulate(t, seed, map[string]int{})
+	}
+}
