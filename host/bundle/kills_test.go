@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/internal/guesttest"
+	"github.com/wasmactors/wasmactors/internal/planted"
 	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
@@ -43,6 +45,8 @@ const (
 	ledgerSlots    = 8             // transfers that are under way, of each payer
 	ledgerAmounts  = 2 * ledgerSlots
 	ledgerPatience = time.Minute
+	// ledgerProbation is long enough for an interrupt, or a crash, and the next life waits for the rest of it.
+	ledgerProbation = time.Second
 )
 
 // ledgerPairs are payers, and whom each pays.
@@ -58,7 +62,8 @@ var ledgerSteps = [2][]swap.Step{
 // step of an actor's exchange. This test is the auditor: it knows what was acknowledged. Of each payer eight transfers are under way, each
 // of another power of two. So the sum that has moved tells for each of them whether it was done: it may have been or not, but not twice.
 // The one after it, in its place, is 256 times as much or as little: if one that was acknowledged is done again, its amount is not
-// under way. What was acknowledged must have been done. One kill in eight comes before the ledger is back.
+// under way. What was acknowledged must have been done. One kill in eight comes before the ledger is back. An upgrade that was on probation goes on
+// in the next life, and another one comes after it.
 func TestKilledLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the ledger, and kills it")
@@ -91,7 +96,7 @@ func TestKilledLedger(t *testing.T) {
 			t.Errorf("no kill was at the step %q", s)
 		}
 	}
-	for _, s := range []string{stageStarting, stageRunning, stageKeeping, string(upgrade.First), string(upgrade.Rest), string(upgrade.Probing), string(upgrade.GoesBack), stageOver} {
+	for _, s := range []string{stageStarting, stageRunning, stageKeeping, string(upgrade.First), string(upgrade.Rest), string(upgrade.Probing), string(upgrade.GoesBack), stageResumed, stageOver} {
 		if k.stages[s] == 0 {
 			t.Errorf("no kill was at the stage %q", s)
 		}
@@ -299,9 +304,9 @@ func (k *killing) plan() (x killPlan) {
 	switch kind {
 	case 0, 1: // an upgrade
 	case 2, 3: // it is called off
-		u.Probation, u.Interrupt, back = time.Minute, time.Duration(1+k.rand.Int64N(int64(20*time.Millisecond))), true
+		u.Probation, u.Interrupt, back = ledgerProbation, time.Duration(1+k.rand.Int64N(int64(20*time.Millisecond))), true
 	case 4, 5: // its code crashes
-		u.Probation, x.crash, back = 5*time.Second, true, true
+		u.Probation, x.crash, back = ledgerProbation, true, true
 	case 6:
 		u.Canary, u.Probation = 0.4, time.Duration(1+k.rand.Int64N(int64(30*time.Millisecond)))
 	case 7:
@@ -325,8 +330,12 @@ func (k *killing) plan() (x killPlan) {
 }
 
 // move moves money until the kill is due.
-func (k *killing) move(p *ledgerProcess) error {
-	x := k.plan()
+func (k *killing) move(p *ledgerProcess) error { return k.moveWith(p, k.plan()) }
+
+// moveOnly is move without an upgrade, and without a time of the kill.
+func (k *killing) moveOnly(p *ledgerProcess) error { return k.moveWith(p, killPlan{}) }
+
+func (k *killing) moveWith(p *ledgerProcess, x killPlan) error {
 	of, ids := map[int][2]int{}, map[int]int64{}
 	next := func(i, n int) error {
 		k.id++
@@ -545,5 +554,97 @@ func (p *ledgerProcess) settled() (balances map[string]int64, transfers, volume 
 		if time.Now().After(end) {
 			return nil, 0, 0, fmt.Errorf("the books do not agree: %d cents in %v, the auditor of the ledger has seen %d", total, balances, seen.Volume)
 		}
+	}
+}
+
+// again has a transfer done that no record of the auditor has, and waits for its end.
+func (k *killing) again(p *ledgerProcess, from, to string, amount int) error {
+	k.id++
+	n, err := p.write("gateway", map[string]any{"id": k.id, "from": from, "to": to, "amount": amount}, true)
+	if err != nil {
+		return err
+	}
+	l, err := p.next(func(l *ledgerLine) bool { return l.Line == n })
+	if err == nil && l.Kind != KindReply {
+		err = errors.New(l.Kind)
+	}
+	return err
+}
+
+// The auditor finds a transfer that was done twice: one that was acknowledged, or one that may be under way; and one that was acknowledged and
+// is lost.
+func TestTheAuditorOfKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the ledger, and kills it")
+	}
+	if guesttest.Compiler() != "go" {
+		t.Skip("the samples are for Go")
+	}
+	for _, c := range []struct {
+		name, says string
+		plant      func(k *killing, p *ledgerProcess, from, to string, acked, underway int) error
+	}{
+		{"acknowledged, and done twice", "cents of alice have moved twice", func(k *killing, p *ledgerProcess, from, to string, acked, _ int) error {
+			return k.again(p, from, to, acked)
+		}},
+		{"under way, and done twice", "", func(k *killing, p *ledgerProcess, from, to string, _, underway int) error {
+			return errors.Join(k.again(p, from, to, underway), k.again(p, from, to, underway))
+		}},
+		{"acknowledged, and lost", "cents of alice were acknowledged and are not there", func(k *killing, _ *ledgerProcess, _, _ string, acked, _ int) error {
+			k.sure[0][bits.TrailingZeros(uint(acked))]++
+			return nil
+		}},
+		{"nothing of that", "", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newKilling(t)
+			p, err := k.start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.kill()
+			if err := errors.Join(k.audit(p), k.moveOnly(p)); err != nil {
+				t.Fatal(err)
+			}
+			slot := slices.IndexFunc(k.sure[0][:], func(n int64) bool { return n > 0 }) % ledgerSlots
+			if slot < 0 {
+				t.Fatal("alice has paid nothing")
+			}
+			underway := 1 << k.amount(0, slot)
+			acked := 1 << (slot + ledgerSlots*(1-k.odd[0][slot]))
+			if c.plant != nil {
+				if err := c.plant(k, p, ledgerPairs[0][0], ledgerPairs[0][1], acked, underway); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.kill()
+			switch err = k.audited(); {
+			case c.plant == nil && err != nil:
+				t.Error(err)
+			case c.plant != nil && (err == nil || !strings.Contains(err.Error(), c.says)):
+				t.Errorf("the auditor has found %v", err)
+			}
+		})
+	}
+}
+
+// A start with a mistake is found: what the last turns before a kill have sent arrives once more, although it had arrived.
+func TestKillsFindAMistake(t *testing.T) {
+	if thorough.Of(0, 1) == 0 {
+		t.Skip("it builds the host once more")
+	}
+	binary := planted.Build(t, filepath.Join("..", ".."), []planted.Mistake{{
+		Name: "what has arrived arrives again", File: "host/repeat.go",
+		Old: "func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {\n",
+		New: "func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {\n\tif planted {\n\t\treturn nil\n\t}\n",
+	}})
+	for mistake, found := range map[string]bool{"0": false, "1": true} {
+		c := exec.Command(binary, "-test.run", "^TestKilledLedger$", "-test.v")
+		c.Env = append(os.Environ(), planted.Variable+"="+mistake, "KILLS=20", "KILLS_SEED=1", "TMPDIR="+t.TempDir())
+		out, err := c.CombinedOutput()
+		if (err != nil) != found || found && !strings.Contains(string(out), "twice") && !strings.Contains(string(out), "the books do not agree") && !strings.Contains(string(out), "auditor of the ledger has seen") {
+			t.Errorf("mistake %s: %v\n%s", mistake, err, out)
+		}
+		t.Logf("mistake %s: %s", mistake, out)
 	}
 }

@@ -53,6 +53,7 @@ type ledgerLine struct {
 const (
 	stageStarting  = "starting"
 	stageRunning   = "running"
+	stageResumed   = "the upgrade of a life before goes on"
 	stagePreparing = "preparing"
 	stageKeeping   = "keeping the code"
 	stageOver      = "over"
@@ -192,8 +193,12 @@ func (w *whereabouts) upgrade(b *Bundle, sys *host.System, u *ledgerOrder, o Opt
 	w.mu.Lock()
 	w.linger, w.nth = u.Linger, u.Nth
 	w.mu.Unlock()
-	w.at(stagePreparing)
 	defer w.at(stageOver)
+	if x := b.probation; x != nil && x.done != nil {
+		w.at(stageResumed)
+		<-x.done
+	}
+	w.at(stagePreparing)
 	code, err := os.ReadFile(u.Code)
 	if err != nil {
 		return refused(err)
@@ -203,6 +208,9 @@ func (w *whereabouts) upgrade(b *Bundle, sys *host.System, u *ledgerOrder, o Opt
 	c, err := b.PrepareModule(ctx, "ledger", code, o)
 	if err != nil {
 		return refused(err)
+	}
+	if c.Empty() { // the life before was killed in the same upgrade, and it has gone on
+		return ledgerLine{Over: "done before"}
 	}
 	w.at(stageKeeping)
 	done, err := c.Upgrade(ctx, sys, upgrade.Options{Canary: u.Canary, Batch: 4, Probation: u.Probation, MaxFailures: u.MaxFailures}, func(_ string, s upgrade.Step) {
