@@ -247,7 +247,7 @@ func (s *session) giveUp(a *attempt) {
 func (s *session) make(ctx context.Context, r *result) error {
 	s.follow(nil)
 	r.began = s.watcher.Mark()
-	m, err := LoadWith(s.file, s.Vars, s.Options.Services...)
+	m, err := s.Options.Words.Load(s.file, s.Vars, s.Options.Services...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrNoManifest, err)
 	}

@@ -29,11 +29,7 @@ func Load(path string) (*Manifest, error) { return LoadWith(path, nil) }
 // LoadWith is Load with the values of variables; nil: there are none. kinds are the services
 // that the manifest may grant.
 func LoadWith(path string, vars Variables, kinds ...service.Kind) (*Manifest, error) {
-	path, data, err := readManifest(path)
-	if err != nil {
-		return nil, err
-	}
-	return ParseWith(path, data, vars, kinds...)
+	return Words{}.Load(path, vars, kinds...)
 }
 
 // readManifest finds and reads the file.
@@ -65,8 +61,7 @@ func Parse(file string, data []byte) (*Manifest, error) { return ParseWith(file,
 // ParseWith is Parse with the values of variables; nil: there are none. kinds are the services
 // that the manifest may grant.
 func ParseWith(file string, data []byte, vars Variables, kinds ...service.Kind) (*Manifest, error) {
-	c := &checker{file: file, vars: vars, kinds: kinds}
-	return c.parse(data)
+	return Words{}.Parse(file, data, vars, kinds...)
 }
 
 func (c *checker) parse(data []byte) (*Manifest, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 var mailboxShape = object("where the actor's messages wait",
-	optional("kind", enum("what a full one does, which message comes next, or which ones are taken; default: bounded", mailbox.Kinds()...)),
+	optional("kind", enumWith((*Words).mailboxes, "what a full one does, which message comes next, or which ones are taken; default: bounded", mailbox.Kinds()...)),
 	optional("messages", count("messages that may wait; default: limits.mailbox", 1<<24)),
 	optional("bytes", size("bytes of messages that may wait; default: limits.mailbox-bytes")),
 	optional("full", enum("priority, control-aware and deduplicating: what a full one does, as the kind of that name; default: bounded, which refuses", fullKinds()...)),
@@ -41,7 +41,12 @@ var mailboxKeys = map[string][]mailbox.Kind{
 // mailbox reads an actor's mailbox, and its bounds into the limits. limits may be a view of nothing.
 func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 	k, _ := mailbox.ParseKind(v.text("kind"))
-	m := mailbox.New(k)
+	m, name := mailbox.New(k), k.String()
+	if own := c.words.mailbox(v.text("kind")); own != nil {
+		name = v.text("kind")
+		m = mailbox.Own(name, own)
+		k = m.Kind()
+	}
 	full := mailbox.New(k)
 	if name := v.text("full"); name != "" {
 		f, _ := mailbox.ParseKind(name)
@@ -52,8 +57,8 @@ func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 		x := v.get(key)
 		waits := key == "wait" && full.Kind() == mailbox.Block
 		if x.given() && !slices.Contains(mailboxKeys[key], k) && !waits {
-			c.at(x.n, "mailbox.%s has no meaning for the kind %s", key, k)
-			return mailbox.New(k)
+			c.at(x.n, "mailbox.%s has no meaning for the kind %s", key, name)
+			return m
 		}
 	}
 	for _, same := range [][2]string{{"messages", "mailbox"}, {"bytes", "mailbox-bytes"}} {

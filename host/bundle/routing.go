@@ -25,6 +25,7 @@ type Routing struct {
 	Bytes        int64
 	Managers     []string
 	Admitted     []string
+	own          router.Make // an embedder's logic
 	line, column int
 }
 
@@ -51,6 +52,14 @@ var logics = map[string]struct {
 		func(r *Routing) router.Make { return router.ConsistentHashing(r.Hashing) },
 		[]string{"header", "field", "virtual-nodes", "load"},
 	},
+}
+
+// make is how the router spreads messages.
+func (r *Routing) make() router.Make {
+	if r.own != nil {
+		return r.own
+	}
+	return logics[r.Logic].make(r)
 }
 
 func logicNames() []string { return slices.Sorted(maps.Keys(logics)) }
@@ -85,7 +94,7 @@ func routingFields() []field {
 	return []field{
 		optional("pool", count("how many actors of the type the name stands for; the name is that of their router", router.MaxRoutees)),
 		optional("to", list("instead of a type: paths of actors that the name stands for; the name is that of their router", pattern(none, "a path", "the path of one actor such as /user/a/b", onePath))),
-		optional("router", enum("pool, to: which of them gets a message; default: round-robin", logicNames()...)),
+		optional("router", enumWith((*Words).logics, "pool, to: which of them gets a message; default: round-robin", logicNames()...)),
 		optional("routing", routingShape),
 		optional("resizer", resizerShape),
 	}
@@ -97,6 +106,7 @@ func (c *checker) routing(name string, v view) *Routing {
 	if r.Logic == "" {
 		r.Logic = "round-robin"
 	}
+	r.own = c.words.logic(r.Logic)
 	d := v.object("routing")
 	r.Hashing = router.Hashing{Header: d.text("header"), Field: d.text("field"), VirtualNodes: d.whole("virtual-nodes", 0), Load: d.number("load", 0)}
 	r.Within, r.Interval = d.duration("within", 0), d.duration("interval", 0)
@@ -266,7 +276,7 @@ func (a *Actor) Shown() string {
 func (b *Bundle) routed(a *Actor) host.Props {
 	r := a.Routing
 	var c router.Config
-	if make := logics[r.Logic].make(r); r.Pool > 0 {
+	if make := r.make(); r.Pool > 0 {
 		l := a.Limits
 		l.Tree = host.TreeLimits{}
 		c = router.Pool(r.Pool, b.single(a).WithLimits(l).WithLifetime(a.Lifetime), make).WithSupervision(a.Supervision)

@@ -11,13 +11,15 @@ import (
 //go:generate go test -count=1 -run ^TestReachesAreListed$ . -update
 
 // Schema is the JSON Schema (draft 2020-12) of manifests that may grant these services.
-func Schema(kinds ...service.Kind) []byte {
+func Schema(kinds ...service.Kind) []byte { return schemaWith(nil, kinds) }
+
+func schemaWith(w *Words, kinds []service.Kind) []byte {
 	whole, actor := grammarOf(kinds)
-	root := schemaOf(whole)
+	root := schemaOf(whole, w)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = "https://github.com/wasmactors/wasmactors/docs/bundle.schema.json"
 	root["title"] = "wasmactors bundle"
-	root["$defs"] = map[string]any{"actor": schemaOf(actor)}
+	root["$defs"] = map[string]any{"actor": schemaOf(actor, w)}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
@@ -28,7 +30,7 @@ func Schema(kinds ...service.Kind) []byte {
 	return b.Bytes()
 }
 
-func schemaOf(s *shape) map[string]any {
+func schemaOf(s *shape, w *Words) map[string]any {
 	m := map[string]any{}
 	if s.doc != "" {
 		m["description"] = s.doc
@@ -39,7 +41,7 @@ func schemaOf(s *shape) map[string]any {
 	case kindText:
 		m["type"] = "string"
 		if s.enum != nil {
-			m["enum"] = s.enum
+			m["enum"] = s.texts(w)
 		}
 		if s.match != nil {
 			m["pattern"] = s.match.String() + orVariable
@@ -73,9 +75,9 @@ func schemaOf(s *shape) map[string]any {
 		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+)$`+orVariable
 		m["maximum"] = 0
 	case kindList:
-		m["type"], m["items"] = "array", schemaOf(s.of)
+		m["type"], m["items"] = "array", schemaOf(s.of, w)
 	case kindMapping:
-		m["type"], m["additionalProperties"] = "object", schemaOf(s.of)
+		m["type"], m["additionalProperties"] = "object", schemaOf(s.of, w)
 		if s.key != nil {
 			names := map[string]any{"pattern": s.key.String()}
 			if s.not != nil {
@@ -87,7 +89,7 @@ func schemaOf(s *shape) map[string]any {
 		properties := map[string]any{}
 		var need []string
 		for _, f := range s.fields {
-			properties[f.name] = schemaOf(f.shape)
+			properties[f.name] = schemaOf(f.shape, w)
 			if f.required {
 				need = append(need, f.name)
 			}

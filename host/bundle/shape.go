@@ -19,6 +19,7 @@ type shape struct {
 	fields []field                      // object
 	of     *shape                       // list, mapping
 	enum   []string                     // text; bool: what else it can be
+	words  func(*Words) []string        // text with an enum: what an embedder adds to it
 	key    *rule                        // mapping: its keys
 	match  *rule                        // text
 	what   string                       // text, mapping: what match and key stand for
@@ -80,6 +81,21 @@ const none = service.ReachNone
 
 func text(reach service.Reach, doc string) *shape {
 	return &shape{kind: kindText, doc: doc, reach: reach}
+}
+
+// enumWith is an enum to which an embedder's words are added.
+func enumWith(words func(*Words) []string, doc string, values ...string) *shape {
+	s := enum(doc, values...)
+	s.words = words
+	return s
+}
+
+// texts are the values of an enum, with those of an embedder.
+func (s *shape) texts(w *Words) []string {
+	if s.words == nil || w == nil {
+		return s.enum
+	}
+	return append(slices.Clip(s.enum), s.words(w)...)
 }
 
 func enum(doc string, values ...string) *shape {
@@ -147,6 +163,7 @@ type checker struct {
 	nodes   int
 	vars    Variables
 	kinds   []service.Kind // that may be granted
+	words   *Words         // an embedder's
 	grammar *shape
 	root    *yaml.Node               // once it was parsed
 	grown   int                      // bytes that the values of variables have added
@@ -335,8 +352,8 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 			return
 		}
 		switch {
-		case s.enum != nil && !slices.Contains(s.enum, v):
-			c.at(n, "%s cannot be %q%s", where, v, suggestion(v, s.enum))
+		case s.enum != nil && !slices.Contains(s.texts(c.words), v):
+			c.at(n, "%s cannot be %q%s", where, v, suggestion(v, s.texts(c.words)))
 		case s.match != nil && !s.match.MatchString(v), slices.Contains(s.not, v):
 			c.at(n, "%s: %q is not %s", where, v, s.what)
 		}

@@ -17,7 +17,9 @@ const (
 
 // SpawnOptions reads the options that a guest gives to a spawn: CBOR, with the keys
 // of a manifest's actor. It is meant for host.Config.WithSpawnOptions.
-func SpawnOptions(options []byte) (host.SpawnOptions, error) {
+func SpawnOptions(options []byte) (host.SpawnOptions, error) { return spawnOptionsWith(nil, options) }
+
+func spawnOptionsWith(w *Words, options []byte) (host.SpawnOptions, error) {
 	var given map[string]any
 	var o host.SpawnOptions
 	if err := (host.Message{Payload: options}).Decode(&given); err != nil {
@@ -27,7 +29,7 @@ func SpawnOptions(options []byte) (host.SpawnOptions, error) {
 	if err := n.Encode(given); err != nil {
 		return o, err
 	}
-	c := &checker{file: "options"}
+	c := &checker{file: "options", words: w}
 	if c.structure(&n, 0) {
 		c.check(&n, spawnShape, "options")
 	}
@@ -64,4 +66,9 @@ func (c *checker) spawnOptions(v view) (o host.SpawnOptions) {
 		}
 	}
 	return o
+}
+
+// spawnOptions reads the options of the manifest's guests.
+func (m *Manifest) spawnOptions(options []byte) (host.SpawnOptions, error) {
+	return spawnOptionsWith(m.words, options)
 }

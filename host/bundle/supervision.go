@@ -107,6 +107,7 @@ func (c *checker) backoff(v view) supervision.Backoff {
 		delay, _ := parseDuration(d)
 		spec.Delays = append(spec.Delays, delay)
 	}
+	c.words.delays(&spec)
 	b := supervision.Backoff{ResetAfter: v.duration("reset-after", 0), MaxFailures: v.whole("max-failures", 0)}
 	policy, err := spec.Policy()
 	if err != nil {

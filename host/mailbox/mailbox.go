@@ -45,17 +45,22 @@ const (
 	// Deduplicating takes a message with a key only if it remembers no earlier message of the same sender
 	// with that key.
 	Deduplicating
+	// Custom is an embedder's own, see [Own].
+	Custom
 )
 
 var kindNames = []string{"bounded", "drop-newest", "drop-oldest", "block", "priority", "control-aware", "deduplicating"}
 
-// Kinds are the names of all kinds.
+// Kinds are the names of all kinds but Custom.
 func Kinds() []string { return slices.Clone(kindNames) }
 
 // String is the kind's name.
 func (k Kind) String() string {
-	if int(k) < len(kindNames) {
+	switch {
+	case int(k) < len(kindNames):
 		return kindNames[k]
+	case k == Custom:
+		return "custom"
 	}
 	return "unknown"
 }
@@ -96,6 +101,21 @@ type Config struct {
 	overtake   int
 	keys       int
 	wait       time.Duration
+	own        *own // Custom
+}
+
+// own is an embedder's mailbox.
+type own struct {
+	name string
+	make func(host.MailboxLimits) host.Mailbox
+}
+
+// Own configures a mailbox that make makes. The name is for people; see bundle.Words for those that a manifest may name.
+// Settings of the other kinds have no meaning for it.
+func Own(name string, make func(host.MailboxLimits) host.Mailbox) Config {
+	c := New(Custom)
+	c.own = &own{name, make}
+	return c
 }
 
 // New configures a mailbox of a kind, with the defaults.
@@ -182,6 +202,9 @@ func (c Config) headerName() string {
 
 // String describes the mailbox for a person.
 func (c Config) String() string {
+	if c.own != nil {
+		return c.own.name
+	}
 	text := c.kind.String()
 	if name := c.headerName(); name != "" {
 		text += " by the header " + strconv.Quote(name)
@@ -201,6 +224,8 @@ func (c Config) String() string {
 // Check says what is wrong with the configuration.
 func (c Config) Check() error {
 	switch {
+	case c.own != nil:
+		return nil
 	case int(c.kind) >= len(kindNames):
 		return errors.New("there is no such kind of mailbox")
 	case c.full > Block:
@@ -235,6 +260,9 @@ func (c Config) Check() error {
 
 // Make makes the mailbox of one actor. Values that Check refuses are replaced by the nearest valid ones.
 func (c Config) Make(l host.MailboxLimits) host.Mailbox {
+	if c.own != nil {
+		return c.own.make(l)
+	}
 	levels := 1
 	if c.ranks() {
 		levels = min(max(c.levels, 2), MaxLevels)

@@ -24,6 +24,10 @@ type Spec struct {
 	Spread float64 // f of additive and two-sided, in [0, 1]
 	// HardCap cuts delays at Max after the jitter, too.
 	HardCap bool
+	// OwnCurve and OwnJitter are used instead of Curve and Jitter, which are then names that say nothing here; nil: they
+	// are not.
+	OwnCurve  Curve
+	OwnJitter *Jitter
 }
 
 // Curves are the names of the curves.
@@ -42,7 +46,7 @@ func (s Spec) Policy() (Policy, error) {
 	if s.Curve == "" {
 		s.Curve = "exponential"
 	}
-	if s.Curve == "table" {
+	if s.OwnCurve == nil && s.Curve == "table" {
 		return s.table()
 	}
 	if s.Min <= 0 {
@@ -87,6 +91,9 @@ func (s Spec) table() (Policy, error) {
 }
 
 func (s Spec) curve() (Curve, error) {
+	if s.OwnCurve != nil {
+		return s.OwnCurve, nil
+	}
 	switch s.Curve {
 	case "exponential":
 		if s.Factor == 0 {
@@ -130,6 +137,9 @@ func (s Spec) curve() (Curve, error) {
 }
 
 func (s Spec) jitter() (Jitter, error) {
+	if s.OwnJitter != nil {
+		return *s.OwnJitter, nil
+	}
 	if !(s.Spread >= 0 && s.Spread <= 1) { // NaN is refused, too
 		return Jitter{}, bad("spread", "a number from 0 to 1")
 	}
