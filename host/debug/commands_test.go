@@ -245,6 +245,11 @@ func TestForgedFiles(t *testing.T) {
 		t.Error(err)
 	}
 	f = guests(t)["wat"](e, 1)
+	f.Type = "\x1bnone"
+	if r, err := replay.Run(context.Background(), e, f, replay.Options{}); err == nil || r != nil || !strings.Contains(err.Error(), "no actor type") || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%v, %+v", err, r)
+	}
+	f = guests(t)["wat"](e, 1)
 	f.Image.Config.MemoryLimit, f.Memory = 1<<40, 1<<40
 	if d, err := debug.Open(context.Background(), e, f, replay.Options{Memory: 512 << 10}); err == nil {
 		d.Close()

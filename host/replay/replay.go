@@ -10,12 +10,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 )
@@ -149,8 +151,16 @@ func (r *run) load(ctx context.Context, engine *runtime.Engine, o Options) (*run
 		r.other, r.report.Other = true, fmt.Sprintf("%x", sum)
 	}
 	r.module = wasm
-	return loadImage(ctx, engine, &f.Image, wasm, o.Memory, r.places && wasm != nil)
+	image, err := loadImage(ctx, engine, &f.Image, wasm, o.Memory, r.places && wasm != nil)
+	if err != nil || r.other || slices.Contains(image.Description().Types, f.Type) { // another module may ignore the type
+		return image, err
+	}
+	_ = image.Close() // it never fails
+	return nil, fmt.Errorf("the module has no actor type %q", printable.Line(f.Type, mostType))
 }
+
+// mostType is how much is said of the name of a type, in bytes.
+const mostType = 100
 
 // LoadImage loads the image that a file describes, within limits that the file can lower and not raise: of a module, or, if
 // that is nil, from the engine's cache. memory is the most that an instance's memory may have, in bytes; 0: DefaultMemory. The

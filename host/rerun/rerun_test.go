@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/recorder"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
 )
@@ -140,5 +143,28 @@ func TestBoundsOfARepetition(t *testing.T) {
 		if p := newPlayer(nil, &recorder.Incarnation{Fuel: given}); p.in.TurnFuel != want {
 			t.Errorf("of %d units of fuel a turn may spend %d", given, p.in.TurnFuel)
 		}
+	}
+}
+
+// A recording of a type that its module does not have is refused before anything runs.
+func TestForeignRecordings(t *testing.T) {
+	image := load(t, "puppet", modules(t)[0], runtime.ImageConfig{})
+	path := filepath.Join(t.TempDir(), "x.wrec")
+	r, err := recorder.Open(recorder.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := r.NewLane()
+	known, unknown := l.Begin(&recorder.Incarnation{Path: "/user/a", Type: "puppet"}, image), l.Begin(&recorder.Incarnation{Path: "/user/b", Type: "marionette"}, image)
+	for _, x := range []*recorder.Track{known, unknown} {
+		l.Run(x, &recorder.Run{Done: 1}, []*mailbox.Envelope{{Kind: abi.KindStart}}, nil)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ran := false
+	report, err := Run(t.Context(), compiled(t), read(t, path), Options{Modules: modules(t), seen: func(*happened) bool { ran = true; return true }})
+	if err == nil || report != nil || ran || !strings.Contains(err.Error(), `puppet has no actor type "marionette"`) {
+		t.Errorf("%v, %+v, ran %t", err, report, ran)
 	}
 }
