@@ -23,14 +23,15 @@ func clusterCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "cluster",
 		Usage:     "make a cluster, let nodes join it, look at them, move what is on them",
-		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status [NODE] | ps | tree | events | where KIND KEY | move KIND KEY [NODE] | drain [NODE] | leave | roll [NODE...]",
+		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status [NODE] | ps | tree | events [ACTOR...] | top [ACTOR...] | where KIND KEY | move KIND KEY [NODE] | drain [NODE] | leave | roll [NODE...]",
 		Description: "A cluster joins bundles on several machines to one system. DIR is a node's folder: its keys, and the directory of the\n" +
 			"cluster if it keeps that. Keep it as safe as a private key. init makes the folder of the first node, which has the authority and\n" +
 			"makes tokens. token prints a token, with which one node of the name joins, once. ls lists the nodes. evict takes the number of a\n" +
 			"node away before its lease is over; the node may act until then, so that what must happen once can happen twice.\n" +
 			"A node joins with wasmactors run BUNDLE --join DIR, and leaves when the run ends.\n\n" +
 			"The others talk to a node that runs here, which --bundle names. status says how it does and which shards it has, ps and tree what all\n" +
-			"nodes say of themselves, events what has happened there last, and which of them do not answer within a second. where says which node has a key of a keyed actor; move has its\n" +
+			"nodes say of themselves, events what has happened there last, with -f also from now on, top the busiest actors, each with the nodes that do\n" +
+			"not answer within a second. where says which node has a key of a keyed actor; move has its\n" +
 			"shard moved to a node, where it stays, or without NODE back to where its hash says. drain moves all shards of the node to others, and waits\n" +
 			"until that is done; leave does so, and ends the bundle. A singleton is a kind with one key, which may be left out. roll replaces all\n" +
 			"nodes, or those that are named, one at a time: it waits until all are ready, drains one, has it restarted by the command of --restart,\n" +
@@ -41,11 +42,16 @@ func clusterCommand(env *environment) *cli.Command {
 			"   wasmactors run shop --join ./b --join-token token\n" +
 			"   wasmactors cluster ls ./a\n" +
 			"   wasmactors cluster evict ./a b --i-know\n" +
+			"   wasmactors cluster events -f --kind failed --not-path '/user/noisy/**'\n" +
 			"   wasmactors cluster where carts ann\n" +
 			"   wasmactors cluster move carts ann b\n" +
 			"   wasmactors cluster leave --bundle shop\n" +
 			"   wasmactors cluster roll --restart 'ssh $NODE systemctl restart shop'",
-		Flags: reachFlags(
+		Flags: reachFlags(append(append(followFlags(), kindFlags()...),
+			&cli.StringFlag{Name: "sort", Value: "rate", Usage: "top: sort by `WHAT`: " + joined(clusterSorts)},
+			&cli.IntFlag{Name: "limit", Value: 40, Usage: "top: show `N` actors"},
+			&cli.StringFlag{Name: "interval", Usage: "top: look every `DURATION` (default: 1s)"},
+			&cli.BoolFlag{Name: "once", Usage: "top: print it once"},
 			&cli.BoolFlag{Name: "undo", Usage: "drain: let the node have shards again"},
 			&cli.StringFlag{Name: "wait", Value: "2m", Usage: "drain, leave: how long to wait for the shards to be gone; then leave does not end the bundle; roll: for each step"},
 			&cli.StringFlag{Name: "restart", Usage: "roll: the shell's `COMMAND` that restarts the node NODE, whose number was NODE_NUMBER; default: roll waits until its operator has"},
@@ -57,7 +63,7 @@ func clusterCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "valid", Value: "1h", Usage: "token: for how long it may be used, at most 720h"},
 			&cli.StringSliceFlag{Name: "for", Usage: "token: the node may write what services share (kv and pubsub with scope: cluster) of the bundle `NAME` only; may be repeated; default: of all"},
 			&cli.BoolFlag{Name: "i-know", Usage: "evict: I know that what must happen once can happen twice, until the node's lease is over"},
-		),
+		)...),
 		Action: func(c *cli.Context) error {
 			args := c.Args().Slice()
 			want, known := clusterVerbs[c.Args().First()]

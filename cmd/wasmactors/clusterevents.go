@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/log"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
@@ -27,13 +28,18 @@ const (
 	eventsBacklog  = 1024      // that may wait to be kept
 )
 
-// lastEvents are the last events of a system, as JSON without stacks and messages: those are in the crash reports of the node.
+// lastEvents are the last events of a system, without stacks and messages: those are in the crash reports of the node.
 type lastEvents struct {
 	mu    sync.Mutex
-	texts []json.RawMessage
-	bytes int
-	left  int // that were not kept, or no longer are
+	kept  []keptEvent
+	bytes int    // of the texts
+	last  uint64 // the number of the last event, kept or not
 	sub   *host.Subscription
+}
+
+type keptEvent struct {
+	event observe.Event
+	text  json.RawMessage
 }
 
 // follow keeps the events of a system until it ends.
@@ -60,22 +66,72 @@ func (k *lastEvents) keep(e host.Event) {
 	text, err := e.MarshalJSON()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.last++
 	if err != nil || len(text) > mostEvent {
-		k.left++
 		return
 	}
-	k.texts = append(k.texts, text)
-	for k.bytes += len(text); len(k.texts) > mostEvents || k.bytes > mostEventBytes; k.left++ {
-		k.bytes -= len(k.texts[0])
-		k.texts = slices.Delete(k.texts, 0, 1)
+	k.kept = append(k.kept, keptEvent{observe.Event{Event: e, Number: k.last}, text})
+	for k.bytes += len(text); len(k.kept) > mostEvents || k.bytes > mostEventBytes; {
+		k.bytes -= len(k.kept[0].text)
+		k.kept = slices.Delete(k.kept, 0, 1)
 	}
 }
 
-// all are they, oldest first, and how many there were before.
-func (k *lastEvents) all() ([]json.RawMessage, int) {
+// behind are those behind the event of a number that are wanted, oldest first, how many were not kept, wanted or not, and the number
+// of the last one. nil wants all.
+func (k *lastEvents) behind(after uint64, wants func(*observe.Event) bool) (texts []json.RawMessage, left int, last uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Clone(k.texts), k.left + int(k.sub.Dropped())
+	there := uint64(0)
+	for i := range k.kept {
+		x := &k.kept[i]
+		if x.event.Number <= after {
+			continue
+		}
+		if there++; wants == nil || wants(&x.event) {
+			texts = append(texts, x.text)
+		}
+	}
+	left = int(k.last - min(after, k.last) - there)
+	if after == 0 {
+		left = sum(left, int(k.sub.Dropped()))
+	}
+	return texts, left, k.last
+}
+
+// eventsAsked are events of a node that another one asks for. Without it a node is asked for all by a word, as nodes of earlier
+// releases are.
+type eventsAsked struct {
+	After    uint64   `cbor:"after,omitempty"`
+	Paths    []string `cbor:"paths,omitempty"`
+	Types    []string `cbor:"types,omitempty"`
+	Kinds    []string `cbor:"kinds,omitempty"`
+	NotPaths []string `cbor:"not_paths,omitempty"`
+	NotTypes []string `cbor:"not_types,omitempty"`
+	NotKinds []string `cbor:"not_kinds,omitempty"`
+	Level    string   `cbor:"level,omitempty"`
+	Since    int64    `cbor:"since,omitempty"` // in nanoseconds since 1970; 0: all
+}
+
+// askedFor is what a node is asked for.
+func askedFor(q admin.NodeEvents, node uint16) any {
+	x := eventsAsked{q.Behind[int(node)], q.Paths, q.Types, q.Kinds, q.But.Paths, q.But.Types, q.But.Kinds, q.Level, 0}
+	if !q.Since.IsZero() {
+		x.Since = q.Since.UnixNano()
+	}
+	if x.After == 0 && x.Since == 0 && x.Level == "" && len(x.Paths)+len(x.Types)+len(x.Kinds)+len(x.NotPaths)+len(x.NotTypes)+len(x.NotKinds) == 0 {
+		return asksEvents
+	}
+	return x
+}
+
+// matcher is what tells which events are asked for, of which other nodes decide.
+func (x *eventsAsked) matcher() (func(*observe.Event) bool, error) {
+	q := observe.EventQuery{Paths: x.Paths, Types: x.Types, Kinds: x.Kinds, But: observe.Except{Paths: x.NotPaths, Types: x.NotTypes, Kinds: x.NotKinds}, Level: x.Level}
+	if x.Since != 0 {
+		q.Since = time.Unix(0, x.Since)
+	}
+	return q.Matcher()
 }
 
 // takenEvents are those events of another node that a node writes, the last ones that have room in so many bytes, and how many
@@ -96,8 +152,8 @@ func takenEvents(all []json.RawMessage, share int) (taken []json.RawMessage, lef
 }
 
 // Events implements admin.Nodes.
-func (a *clusterAdmin) Events(ctx context.Context) (admin.ClusterNodes, error) {
-	return a.askAll(ctx, asksEvents)
+func (a *clusterAdmin) Events(ctx context.Context, q admin.NodeEvents) (admin.ClusterNodes, error) {
+	return a.askAll(ctx, asksEvents, func(m cluster.Member) any { return askedFor(q, m.Number) })
 }
 
 // lineEnds makes a text one line: what follows a line end would pass for the line of another node.
@@ -109,6 +165,22 @@ func (r *reached) clusterEvents(n *admin.ClusterNodes) error {
 	if r.json {
 		return nil
 	}
+	if err := r.showEvents(n); err != nil {
+		return err
+	}
+	for _, x := range n.Nodes {
+		if x.Left > 0 {
+			r.env.note("node " + oneLine(x.Name) + " has had " + strconv.Itoa(x.Left) + " more events, which are not kept")
+		}
+		if x.Error != "" {
+			r.env.note("node " + oneLine(x.Name) + " does not answer: " + oneLine(x.Error))
+		}
+	}
+	return nil
+}
+
+// showEvents prints events by their times.
+func (r *reached) showEvents(n *admin.ClusterNodes) error {
 	type line struct {
 		node string
 		shownEvent
@@ -131,14 +203,6 @@ func (r *reached) clusterEvents(n *admin.ClusterNodes) error {
 	for i := range all {
 		l.SetTimeFunction(func(time.Time) time.Time { return all[i].Time.Local() })
 		all[i].write(l.With("node", oneLine(all[i].node)))
-	}
-	for _, x := range n.Nodes {
-		if x.Left > 0 {
-			r.env.note("node " + oneLine(x.Name) + " has had " + strconv.Itoa(x.Left) + " more events, which are not kept")
-		}
-		if x.Error != "" {
-			r.env.note("node " + oneLine(x.Name) + " does not answer: " + oneLine(x.Error))
-		}
 	}
 	return out.err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/observe"
 )
 
 // A node says what has happened last, and keeps a bounded part of it.
@@ -97,7 +98,16 @@ func TestNodesSayWhatHasHappened(t *testing.T) {
 	k.keep(host.Event{Kind: host.EventLog, Text: strings.Repeat("x", mostEvent)})
 	k.keep(host.Event{Kind: host.EventFailed, Failure: &abi.Failure{Kind: abi.FailureTrap, Reason: "why", Stack: []string{"deep"}, GuestStack: "deeper"},
 		Mail: &host.CrashedMail{Kind: abi.KindMessage, Payload: host.Raw{0x66, 's', 'e', 'c', 'r', 'e', 't'}, Size: 7, File: "/crashes/deep"}})
-	texts, left := k.all()
+	texts, left, last := k.behind(0, nil)
+	if last != 3*mostEvents+2 {
+		t.Errorf("the last one is number %d", last)
+	}
+	if some, left, _ := k.behind(last-3, func(e *observe.Event) bool { return e.Kind == host.EventFailed }); len(some) != 1 || left != 1 {
+		t.Errorf("%s, %d are left out: the last but one was too large", some, left)
+	}
+	if none, left, _ := k.behind(last+7, nil); len(none) != 0 || left != 0 { // of another life of the node
+		t.Errorf("%s, %d are left out", none, left)
+	}
 	total := 0
 	for _, text := range texts {
 		total += len(text)

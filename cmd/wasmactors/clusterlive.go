@@ -17,7 +17,7 @@ import (
 // The verbs of cluster that talk to a node that runs.
 
 // liveVerbs are they, and how many arguments they take, at least and at most.
-var liveVerbs = map[string][2]int{"status": {0, 1}, "ps": {0, 0}, "tree": {0, 0}, "events": {0, 0}, "where": {1, 2}, "move": {1, 3}, "drain": {0, 1}, "leave": {0, 0}, "roll": {0, 1023}}
+var liveVerbs = map[string][2]int{"status": {0, 1}, "ps": {0, 0}, "tree": {0, 0}, "events": {0, 100}, "top": {0, 100}, "where": {1, 2}, "move": {1, 3}, "drain": {0, 1}, "leave": {0, 0}, "roll": {0, 1023}}
 
 func clusterLive(c *cli.Context, env *environment, args []string) error {
 	verb, rest := args[0], args[1:]
@@ -37,7 +37,16 @@ func clusterLive(c *cli.Context, env *environment, args []string) error {
 		case "tree":
 			return ask(c, r, "/v1/cluster/nodes", url.Values{"trees": {"true"}}, func(n admin.ClusterNodes) error { return r.clusterTrees(&n) })
 		case "events":
-			return ask(c, r, "/v1/cluster/events", nil, func(n admin.ClusterNodes) error { return r.clusterEvents(&n) })
+			q, err := clusterEventQuery(c, rest)
+			if err != nil {
+				return err
+			}
+			if c.Bool("follow") {
+				return r.followCluster(c, q)
+			}
+			return ask(c, r, "/v1/cluster/events", q, func(n admin.ClusterNodes) error { return r.clusterEvents(&n) })
+		case "top":
+			return r.clusterTop(c, rest)
 		case "where":
 			return ask(c, r, "/v1/cluster/where", url.Values{"kind": {rest[0]}, "key": {at(rest, 1)}}, r.keyPlace)
 		case "move":

@@ -49,11 +49,22 @@ func (x *membership) reportTo(sys *host.System) error {
 		}
 		var trees bool
 		var what string
-		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents && !ordered(what)) {
+		var events eventsAsked
+		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents && !ordered(what)) && (what != "" || m.Decode(&events) != nil) {
 			return ctx.ReplyError(takesTrees + ", or " + asksEvents + ", " + asksStatus + ", " + ordersDrain + ", " + ordersUndo)
 		}
-		if what != "" && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
-			return ctx.ReplyError(what + " is for operators")
+		chosen := what == "" && m.Decode(&trees) != nil
+		if (what != "" || chosen) && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
+			return ctx.ReplyError("that is for operators")
+		}
+		if chosen {
+			wants, err := events.matcher()
+			if err != nil {
+				return ctx.ReplyError(err.Error())
+			}
+			r := x.report(ctx.System(), began, false)
+			r.Events, r.Left, r.Next = kept.behind(events.After, wants)
+			return ctx.Reply(r)
 		}
 		if ordered(what) {
 			return x.carryOut(ctx, what)
@@ -68,7 +79,7 @@ func (x *membership) reportTo(sys *host.System) error {
 		if age := now.Sub(last.at); last.text == nil || age < 0 || age >= reportAge {
 			r := x.report(ctx.System(), began, trees)
 			if what != "" {
-				r.Events, r.Left = kept.all()
+				r.Events, r.Left, r.Next = kept.behind(0, nil)
 			}
 			text, err := host.Encode(r)
 			if err != nil {
@@ -134,14 +145,14 @@ func taken(m cluster.Member, what any, r admin.NodeReport, err error, share int)
 	r.Bundle, r.Left = printable.Line(r.Bundle, mostName), max(0, r.Left)
 	switch what { // it says no more than it was asked
 	case true:
-		r.Events = nil
+		r.Events, r.Next = nil, 0
 	case asksEvents:
 		var left int
 		r.Tree = nil
 		r.Events, left = takenEvents(r.Events, share)
 		r.Left = sum(r.Left, left)
 	default:
-		r.Tree, r.Events, r.Left = nil, nil, 0
+		r.Tree, r.Events, r.Left, r.Next = nil, nil, 0, 0
 	}
 	bytes := 0
 	for i := range r.Tree {
@@ -370,11 +381,11 @@ func drainAll(ctx context.Context, sys *host.System, kinds []string, on bool) er
 }
 
 func (a *clusterAdmin) All(ctx context.Context, trees bool) (admin.ClusterNodes, error) {
-	return a.askAll(ctx, trees)
+	return a.askAll(ctx, trees, func(cluster.Member) any { return trees })
 }
 
-// askAll asks the reporters of all nodes.
-func (a *clusterAdmin) askAll(ctx context.Context, what any) (admin.ClusterNodes, error) {
+// askAll asks the reporters of all nodes, each in its words.
+func (a *clusterAdmin) askAll(ctx context.Context, what any, words func(cluster.Member) any) (admin.ClusterNodes, error) {
 	sys, _, err := a.at()
 	if err != nil {
 		return admin.ClusterNodes{}, err
@@ -390,7 +401,7 @@ func (a *clusterAdmin) askAll(ctx context.Context, what any) (admin.ClusterNodes
 			r := admin.NodeReport{}
 			ref, err := sys.Identify(ctx, reporterOf(sys, m))
 			if err == nil {
-				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, what)
+				r, err = host.AskAs[admin.NodeReport](ctx, sys, ref, words(m))
 			}
 			out.Nodes[i] = taken(m, what, r, err, share)
 		})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,20 +27,14 @@ func eventsCommand(env *environment) *cli.Command {
 			"   wasmactors events -f '/user/pool-*' --since 10m\n" +
 			"   wasmactors events --not-kind log --not-path '/user/noisy/**'\n" +
 			"   wasmactors events -f --json | jq 'select(.event == \"failed\").failure.reason'",
-		Flags: reachFlags(append(followFlags(), &cli.StringSliceFlag{Name: "kind", Usage: "events of `KIND`: " + strings.Join(observe.EventKinds(), ", ")},
-			&cli.StringSliceFlag{Name: "not-kind", Usage: "all but events of `KIND`"})...),
+		Flags: reachFlags(append(followFlags(), kindFlags()...)...),
 		Action: reaching(env, func(c *cli.Context, r *reached) error {
 			q, err := eventQuery(c)
 			if err != nil {
 				return err
 			}
-			for _, name := range []string{"kind", "not-kind"} {
-				for _, k := range c.StringSlice(name) {
-					if !slices.Contains(observe.EventKinds(), k) {
-						return usage("--%s: %q is not one of %s%s", name, k, strings.Join(observe.EventKinds(), ", "), didYouMean(k, observe.EventKinds()))
-					}
-					q.Add(name, k)
-				}
+			if err := addKinds(c, q); err != nil {
+				return err
 			}
 			return r.follow(c, "/v1/events", q, r.event())
 		}),
@@ -102,6 +95,13 @@ func traceCommand(env *environment) *cli.Command {
 	}
 }
 
+func kindFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "kind", Usage: "events of `KIND`: " + strings.Join(observe.EventKinds(), ", ")},
+		&cli.StringSliceFlag{Name: "not-kind", Usage: "all but events of `KIND`"},
+	}
+}
+
 func followFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep printing new ones"},
@@ -129,20 +129,24 @@ func eventQuery(c *cli.Context) (url.Values, error) {
 	if c.Bool("follow") {
 		q.Set("follow", "true")
 	}
+	return q, addLevelAndSince(c, q)
+}
+
+func addLevelAndSince(c *cli.Context, q url.Values) error {
 	if text := c.String("level"); text != "" {
 		if _, ok := host.ParseLevel(text); !ok {
-			return nil, usage("--level must be one of %s, not %q", strings.Join(host.LevelNames(), ", "), text)
+			return usage("--level must be one of %s, not %q", strings.Join(host.LevelNames(), ", "), text)
 		}
 		q.Set("level", text)
 	}
 	if text := c.String("since"); text != "" {
 		t, err := ago("since", text)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		q.Set("since", t.Format(time.RFC3339Nano))
 	}
-	return q, nil
+	return nil
 }
 
 // follow prints the lines of a stream as they come.

@@ -108,7 +108,7 @@ func (fakeNodes) All(_ context.Context, trees bool) (ClusterNodes, error) {
 	return n, nil
 }
 
-func (fakeNodes) Events(context.Context) (ClusterNodes, error) {
+func (fakeNodes) Events(context.Context, NodeEvents) (ClusterNodes, error) {
 	return ClusterNodes{Version: 1, Nodes: []NodeReport{{Number: 1, Name: "a", Events: []json.RawMessage{[]byte(`{"event":"started"}`)}}}}, nil
 }
 

@@ -4,7 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/observe"
 )
 
 // Nodes is a system's place in a cluster, for its operator. Its methods may be called by any goroutine, and end with their contexts.
@@ -24,7 +29,7 @@ type Nodes interface {
 	// All asks all nodes how they do, each for a second at most; with trees which actors they have, some thousands at most.
 	All(ctx context.Context, trees bool) (ClusterNodes, error)
 	// Events asks all nodes for their last events, some hundreds of each, each node for a second at most.
-	Events(ctx context.Context) (ClusterNodes, error)
+	Events(ctx context.Context, q NodeEvents) (ClusterNodes, error)
 }
 
 // WithNodes serves what a node of a cluster is asked below /v1/cluster. find is called for each request, by any goroutine; nil says
@@ -122,6 +127,13 @@ type NodeReport struct {
 	Left        int         `json:"left,omitempty"` // actors that Tree leaves out, or events that the node has had before Events
 
 	Events []json.RawMessage `json:"events,omitempty"` // as in /v1/events, oldest first, without stacks
+	Next   uint64            `json:"next,omitempty"`   // the number of the last event that the node has had, for the parameter after
+}
+
+// NodeEvents says which of their last events nodes are asked for. Follow and Buffer mean nothing.
+type NodeEvents struct {
+	observe.EventQuery
+	Behind map[int]uint64 // of the node of a number: those behind the event of this number
 }
 
 // NodeActor is an actor of another node.
@@ -155,7 +167,14 @@ func clusterRoutes() []*route {
 				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterNodes, error) { return n.All(ctx, trees) })
 			}},
 		{method: http.MethodGet, path: "/v1/cluster/events", needs: reader, about: "The last events of all nodes, and who does not answer within a second.", answer: ClusterNodes{},
-			serve: func(s *Server, c *call) error { return nodes(s, c, Nodes.Events) }},
+			params: params(eventParams(), []param{{name: "after", kind: textsParam, about: "NODE:EVENT: of the node of this number, those behind the event of this number, the node's next of an answer before"}}),
+			serve: func(s *Server, c *call) error {
+				q, err := c.nodeEvents()
+				if err != nil {
+					return err
+				}
+				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterNodes, error) { return n.Events(ctx, q) })
+			}},
 		{method: http.MethodGet, path: "/v1/cluster/where", needs: reader, about: "The node that has a key.", answer: KeyPlace{}, params: []param{kind, key},
 			serve: func(s *Server, c *call) error {
 				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyPlace, error) {
@@ -179,6 +198,31 @@ func clusterRoutes() []*route {
 				return nodes(s, c, func(n Nodes, ctx context.Context) (ClusterStatus, error) { return n.Drain(ctx, d.Node, d.On) })
 			}},
 	}
+}
+
+// nodeEvents reads which events of nodes are asked for.
+func (c *call) nodeEvents() (q NodeEvents, err error) {
+	if q.EventQuery, err = c.eventQuery(); err != nil {
+		return q, err
+	}
+	if _, err := q.Matcher(); err != nil {
+		return q, err
+	}
+	after, err := c.texts("after")
+	if err != nil {
+		return q, err
+	}
+	q.Behind = map[int]uint64{}
+	for _, text := range after {
+		node, number, _ := strings.Cut(text, ":")
+		k, err1 := strconv.Atoi(node)
+		n, err2 := strconv.ParseUint(number, 10, 64)
+		if err1 != nil || err2 != nil || k < 1 || k > abi.MaxNode {
+			return q, bad("bad_query", "after is the number of a node and of an event, such as 3:117, not "+strconv.Quote(text), "")
+		}
+		q.Behind[k] = n
+	}
+	return q, nil
 }
 
 // nodes answers a request about the cluster.

@@ -157,14 +157,33 @@ func pour[T any](s *Server, o *outlet, from *observe.Stream[T], id func(T) strin
 	}
 }
 
-func (s *Server) events(c *call) error {
-	q := observe.EventQuery{Level: c.query.Get("level")}
-	var err error
+// eventParams choose events.
+func eventParams() []param {
+	return []param{
+		{name: "path", kind: textsParam, about: "a glob on the actor's path"}, {name: "type", kind: textsParam, about: "a glob on the actor's type"},
+		{name: "kind", kind: textsParam, about: "a kind of event, such as failed"}, {name: "not-path", kind: textsParam, about: "leave out: a glob on the actor's path"},
+		{name: "not-type", kind: textsParam, about: "leave out: a glob on the actor's type"}, {name: "not-kind", kind: textsParam, about: "leave out: a kind of event"},
+		{name: "level", about: "of log lines: this level and worse"}, {name: "since", kind: timeParam, about: "past events: not older than this time (RFC 3339)"},
+	}
+}
+
+// eventQuery reads them.
+func (c *call) eventQuery() (q observe.EventQuery, err error) {
+	q.Level = c.query.Get("level")
 	for name, to := range map[string]*[]string{"path": &q.Paths, "type": &q.Types, "kind": &q.Kinds,
 		"not-path": &q.But.Paths, "not-type": &q.But.Types, "not-kind": &q.But.Kinds} {
 		if *to, err = c.texts(name); err != nil {
-			return err
+			return q, err
 		}
+	}
+	q.Since, err = c.since()
+	return q, err
+}
+
+func (s *Server) events(c *call) error {
+	q, err := c.eventQuery()
+	if err != nil {
+		return err
 	}
 	if q.Follow, err = c.flag("follow"); err != nil {
 		return err
@@ -177,9 +196,6 @@ func (s *Server) events(c *call) error {
 		after, _ = strconv.Atoi(id)
 	}
 	q.After = uint64(max(after, 0))
-	if q.Since, err = c.since(); err != nil {
-		return err
-	}
 	var gone <-chan struct{}
 	if q.Follow && len(q.Paths) == 1 && !strings.ContainsAny(q.Paths[0], "*?") {
 		ref, err := s.at().sys.Lookup(q.Paths[0])

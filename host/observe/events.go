@@ -189,6 +189,24 @@ func EventKinds() (names []string) {
 	return names
 }
 
+// Matcher is what tells whether an event is asked for: by paths, types, kinds, level and Since. It may be called by any goroutine.
+func (q EventQuery) Matcher() (func(*Event) bool, error) {
+	m, err := q.compile()
+	if err != nil {
+		return nil, err
+	}
+	return func(e *Event) bool { return !e.Time.Before(q.Since) && m.match(e) }, nil
+}
+
+// PathMatcher is what tells whether a path matches one of the patterns, which are those of [Select].Paths; without a pattern each does.
+func PathMatcher(patterns []string) (func(path string) bool, error) {
+	globs, err := compilePaths(patterns)
+	if err != nil {
+		return nil, err
+	}
+	return func(path string) bool { return matchAny(globs, path) }, nil
+}
+
 func (q EventQuery) compile() (*eventMatcher, error) {
 	m := &eventMatcher{types: q.Types}
 	var err error
