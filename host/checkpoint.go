@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -302,33 +303,23 @@ func (g *guest) saveRewind(w *saved.Whole) (err error) {
 // Restore implements rebuild.Port.
 func (p *repeats) Restore(parts [][]byte) error {
 	s := p.sys
-	var head saved.Head
-	if len(parts) == 0 {
-		return errors.New("a checkpoint without a head")
-	}
-	if err := saved.Decoder.Unmarshal(parts[0], &head); err != nil {
-		return fmt.Errorf("the head of the checkpoint: %w", err)
-	}
-	if head.Version < saved.Oldest || head.Version > saved.Version {
-		return fmt.Errorf("the checkpoint has version %d, this host reads versions %d to %d", head.Version, saved.Oldest, saved.Version)
+	head, all, err := saved.DecodeParts(parts)
+	if err != nil {
+		return err
 	}
 	s.durable.lives.Load(head.Lives)
-	knows := map[abi.Ref]bool{}
-	all := make([]*saved.State, len(parts)-1)
-	for i, b := range parts[1:] {
-		x, err := saved.Decode(b)
-		if err == nil && x.Whole == nil {
-			err = errors.New("it has no life")
+	var wrong error
+	err = p.step(s.user, &record.Record{Time: p.at.Clock.Now().UnixNano()}, nil, func(scr *scratch) {
+		for i := 0; i < len(all) && wrong == nil; i++ {
+			if err := p.restore(scr, all[i]); err != nil {
+				wrong = fmt.Errorf("%s: the checkpoint: %w", all[i].Whole.Path, err)
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("actor %d of the checkpoint: %w", i, err)
-		}
-		all[i], x.Whole.Knows, knows[x.Ref] = x, knows, true
-	}
-	for _, x := range all {
-		if err := p.restore(x); err != nil {
-			return fmt.Errorf("%s: the checkpoint: %w", x.Whole.Path, err)
-		}
+	})
+	p.at.At.Store(0)
+	p.turns.At.Store(0)
+	if err = errors.Join(wrong, err); err != nil {
+		return err
 	}
 	for _, x := range all {
 		if a := s.here(x.Ref); a != nil {
@@ -346,8 +337,8 @@ func (p *repeats) Restore(parts [][]byte) error {
 	return nil
 }
 
-// restore makes one actor.
-func (p *repeats) restore(x *saved.State) error {
+// restore makes one actor, in the run of another one: nothing else runs.
+func (p *repeats) restore(scr *scratch, x *saved.State) error {
 	w := x.Whole
 	parent := p.sys.here(w.Parent)
 	if parent == nil {
@@ -381,20 +372,24 @@ func (p *repeats) restore(x *saved.State) error {
 		p.now[a.uid] = a.rules.Load().limits
 	}
 	p.limitTo(a, w.Limits)
-	if w.Life == life.New {
-		parent.launch(nil, a)
+	restore := func() {
+		if w.Life == life.New {
+			parent.launch(nil, a)
+		}
+		err = restoreActor(scr, a, x)
+		p.setAside(a, scr)
+		a.tally.Turns.Store(a.turns)
 	}
-	now := &record.Record{Time: p.at.Clock.Now().UnixNano()}
-	failed := p.step(a, now, nil, func(scr *scratch) { err = restoreActor(scr, a, x) })
+	for !a.disp.Visit(&a.task, restore) {
+		runtime.Gosched()
+	}
 	if err == nil {
 		err = p.runs(a, w.Next)
 	}
-	if err == nil && failed == nil {
+	if err == nil {
 		p.probes(a, w)
 	}
-	p.at.At.Store(0)
-	p.turns.At.Store(0)
-	return errors.Join(err, failed)
+	return err
 }
 
 // propsOf are the props that an actor was made with; nil: it is left out.
