@@ -39,7 +39,7 @@ crashes: ## crash a system with a store after every change of its disk, flip eve
 	@WASMACTORS_THOROUGH=1 $(GO) test -count=1 -v -timeout 60m -run '^TestEvery' ./host/durable
 
 KILLS ?= 100
-kills: ## kill the ledger KILLS (100) times under load and in upgrades, and audit it after each (0.5 s for each)
+kills: ## kill the ledger KILLS (100) times under load and in upgrades, and audit it after each (2 s for each)
 	@KILLS=$(KILLS) $(GOTEST) -count=1 -v -timeout 0 -run '^TestKilledLedger$$' ./host/bundle
 
 N ?= 100

@@ -25,7 +25,8 @@ type probation struct {
 	*record.Probation
 	before, now *loaded       // of these one is the module's at the start
 	kept        *loaded       // and this one is not; it may have been read from the store
-	done        chan struct{} // it is over; nil: it has not begun
+	done        chan struct{} // nothing is done for it any more; nil: nothing was
+	over        bool          // kept is not needed; after done
 }
 
 // findProbation finds out what the store, which has been read, knows of an upgrade, before actors come back. One that cannot go on is over: the
@@ -118,10 +119,9 @@ func (b *Bundle) resume(sys *host.System) {
 			b.codes.set(all)
 			return // see probed
 		}
+		x.over = true
 		store.Release(x.kept.sum)
-		if b.twinOf(x.kept.sum) != x.kept {
-			b.codes.retire(x.Module, x.kept)
-		}
+		b.retireProbed(x)
 	}()
 }
 
@@ -169,9 +169,24 @@ func (b *Bundle) probed() error {
 	return nil
 }
 
-// endProbation waits until nothing of an upgrade uses the system, which has terminated.
+// endProbation waits until nothing of an upgrade uses the system, which has terminated. The store knows what is left of it.
 func (b *Bundle) endProbation() {
-	if x := b.probation; x != nil && x.done != nil {
+	x := b.probation
+	if x == nil {
+		return
+	}
+	if x.done != nil {
 		<-x.done
+		_ = b.probed() // it is over, or has ended with the system
+	}
+	if b.probation = nil; !x.over && b.loaded[x.Module] != x.kept {
+		b.retireProbed(x)
+	}
+}
+
+// retireProbed closes the code that no module has, after its last actor.
+func (b *Bundle) retireProbed(x *probation) {
+	if b.twinOf(x.kept.sum) != x.kept {
+		b.codes.retire(x.Module, x.kept)
 	}
 }

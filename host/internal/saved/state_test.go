@@ -91,6 +91,13 @@ func FuzzActorState(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
+	s.Whole = &Whole{Parent: 1, Path: "wasm://w/user/t", Trial: &Trial{Code: []byte{1}, Since: 2, Old: []byte{3}, Entries: []TrialEntry{{Now: 4, First: 5, Mail: []TrialMail{{Kind: abi.KindMessage, Payload: []byte{6}}}}}}}
+	whole, err := Encoder.Marshal(&s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	s.Whole = nil
 	s.Lookouts = []string{"./a?", "/user/*"}
 	unsorted, err := Encoder.Marshal(&s)
 	if err != nil {
