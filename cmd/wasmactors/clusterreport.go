@@ -365,13 +365,23 @@ func (a *clusterAdmin) unready() string {
 	return at.unready()
 }
 
+// regionSoon is how long a region that has just started may need to begin.
+const regionSoon = 10 * time.Millisecond
+
 // drainAll has the shards of all kinds moved to other nodes, or with false lets the node have some again.
 func drainAll(ctx context.Context, sys *host.System, kinds []string, on bool) error {
 	var errs []error
 	for _, kind := range kinds {
 		ref, err := sys.Lookup("/user/" + kind)
-		if err == nil {
-			_, err = shard.Drain(ctx, sys, ref, on)
+		for err == nil {
+			if _, err = shard.Drain(ctx, sys, ref, on); !errors.Is(err, shard.ErrNotBegun) {
+				break
+			}
+			select { // the system has just started
+			case <-ctx.Done():
+			case <-time.After(regionSoon):
+				err = nil
+			}
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", kind, err))
