@@ -142,13 +142,28 @@ func takenEvents(all []json.RawMessage, share int) (taken []json.RawMessage, lef
 		if share -= len(text); share < 0 || len(taken) == mostEvents {
 			break
 		}
-		if len(text) > mostEvent || printable.Line(string(text), mostEvent) != string(text) || json.Unmarshal(text, &e) != nil || !slices.Contains(observe.EventKinds(), e.Event) {
+		if len(text) > mostEvent || printable.Line(string(text), mostEvent) != string(text) || json.Unmarshal(text, &e) != nil || !slices.Contains(observe.EventKinds(), e.Event) || namesNode(text) {
 			continue
 		}
 		taken = append(taken, text)
 	}
 	slices.Reverse(taken)
 	return taken, len(all) - len(taken)
+}
+
+// namesNode reports whether an event has a key for its node, which none that a node writes has: it would stand in a line behind the
+// name of the node that the event is from, and most readers of JSON take the last one of two.
+func namesNode(text json.RawMessage) bool {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(text, &keys) != nil {
+		return true
+	}
+	for key := range keys {
+		if strings.EqualFold(key, "node") {
+			return true
+		}
+	}
+	return false
 }
 
 // Events implements admin.Nodes.

@@ -121,7 +121,8 @@ func TestNodesSayWhatHasHappened(t *testing.T) {
 func TestEventsOfOthersAreChecked(t *testing.T) {
 	good := `{"time":"2026-01-01T00:00:00Z","event":"log","actor":"/user/a","text":"hi"}`
 	all := []json.RawMessage{[]byte("{"), []byte(`{"event":"invented"}`), []byte("{\"event\":\"log\",\n\"text\":\"x\"}"), []byte("{\"event\":\"log\",\"text\":\"\u009b31m\"}"),
-		[]byte(`{"event":"log","text":"` + strings.Repeat("x", mostEvent) + `"}`), []byte(good)}
+		[]byte(`{"event":"log","text":"` + strings.Repeat("x", mostEvent) + `"}`),
+		[]byte(`{"event":"failed","node":"a","actor":"/user/a"}`), []byte(`{"event":"failed","\u006eode":"a"}`), []byte(`{"event":"failed","Node":{}}`), []byte(good)}
 	if got, left := takenEvents(all, mostReport); len(got) != 1 || string(got[0]) != good || left != len(all)-1 {
 		t.Errorf("%s, %d are left out", got, left)
 	}
