@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
 // events checks the keys durable: events of an actor and of those below it.
@@ -20,6 +21,8 @@ func (c *checker) events(m *Manifest, v view, a *Actor) {
 			c.at(x.n, "actor %s: durable: events cannot be combined with to: a router keeps no events", a.Name)
 		case a.Resend != nil:
 			c.at(x.n, "actor %s: durable: events cannot be combined with resend", a.Name)
+		case a.Mailbox.Kind() == mailbox.Custom:
+			c.at(x.n, "actor %s: durable: events cannot be combined with a mailbox of an embedder, mailbox.kind: %s", a.Name, a.Mailbox)
 		}
 	}
 	i := -1

@@ -135,7 +135,7 @@ func (c *checker) durable(m *Manifest, actors view) {
 		case a.Resend != nil:
 			with = "resend"
 		case a.Mailbox.Kind() != mailbox.Bounded:
-			with = "mailbox.kind: " + string(a.Mailbox.Kind())
+			with = "mailbox.kind: " + a.Mailbox.Name()
 		case a.Dispatcher != (host.Dispatcher{}):
 			with = "dispatcher"
 		case !mod.Freeze:

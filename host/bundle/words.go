@@ -24,7 +24,8 @@ import (
 // The zero value adds nothing.
 type Words struct {
 	// Mailboxes are values of mailbox.kind, in the manifest and in the options of a guest's spawn. Of the other keys of a
-	// mailbox, messages and bytes go with them.
+	// mailbox, messages and bytes go with them. They do not go with durable and resend, and faults of scenarios cannot apply
+	// to messages in them.
 	Mailboxes map[string]func(host.MailboxLimits) host.Mailbox
 	// Logics are values of router. No key of routing goes with them but manage and admit.
 	Logics map[string]router.Make

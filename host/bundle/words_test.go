@@ -134,11 +134,14 @@ func TestWordsAreChecked(t *testing.T) {
 	for actor, want := range map[string]string{
 		"{type: m/t, mailbox: {kind: tihgt}}":                              `f:6:34: actors.a.mailbox.kind cannot be "tihgt"; did you mean "tight"?`,
 		"{type: m/t, mailbox: {kind: tight, levels: 3}}":                   "f:6:49: mailbox.levels has no meaning for the kind tight",
+		"{type: m/t, mailbox: {kind: tight}, durable: true}":               "actor a: durable cannot be combined with mailbox.kind: tight yet",
+		"{type: m/t, mailbox: {kind: tight}, durable: events}":             "actor a: durable: events cannot be combined with a mailbox of an embedder, mailbox.kind: tight",
+		"{type: m/t, mailbox: {kind: priority}, durable: true}":            "actor a: durable cannot be combined with mailbox.kind: priority yet",
 		"{type: m/t, pool: 2, router: last, routing: {within: 1s}}":        "routing.within needs router:",
 		"{type: m/t, supervision: {backoff: {curve: cubic, num: 3}}}":      "supervision.backoff.num needs curve:",
 		"{type: m/t, supervision: {backoff: {jitter: half, spread: 0.1}}}": "supervision.backoff.spread needs jitter: two-sided or additive",
 	} {
-		_, err := w.Parse("f", []byte(strings.Replace(minimal, "{type: m/t}", actor, 1)), nil)
+		_, err := w.Parse("f", []byte(strings.Replace(minimal, "{type: m/t}", actor, 1)+"store: {path: ./state}\n"), nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nwant %s", actor, err, want)
 		}

@@ -135,6 +135,14 @@ func New(k Kind) Config {
 // Kind is the kind that was given to New.
 func (c Config) Kind() Kind { return c.kind }
 
+// Name is what a manifest says of the kind.
+func (c Config) Name() string {
+	if c.own != nil {
+		return c.own.name
+	}
+	return c.kind.String()
+}
+
 // WithFull sets what happens when the mailbox is full: the same as in a mailbox of kind k,
 // which is one of Bounded, DropNewest, DropOldest and Block.
 func (c Config) WithFull(k Kind) Config { c.full = k; return c }

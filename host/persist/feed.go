@@ -51,7 +51,7 @@ const (
 var _ host.WaitingMailbox = (*feed)(nil)
 
 // Guest makes a guest keep its events in the journal. limit bounds the bytes of its events and snapshots; 0: none. box is its
-// mailbox, of any kind.
+// mailbox, of any kind but Custom.
 func (j *Journal) Guest(p host.Props, box mailbox.Config, limit int64) host.Props {
 	return p.WithEvents().WithMailbox(j.mailbox(box, limit, true))
 }

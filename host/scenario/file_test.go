@@ -101,10 +101,17 @@ func TestFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	words := bundle.Words{Mailboxes: map[string]func(host.MailboxLimits) host.Mailbox{"own": host.UsualMailbox}}
+	own, err := words.Parse("x", []byte("wasmactors: 1\nname: x\nmodules: {m: {wasm: ./m.wasm}}\nactors:\n  a: {type: m/t, mailbox: {kind: own}}\n  k: {type: m/t, keyed: {header: id}, mailbox: {kind: own}}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		of         *bundle.Manifest
 		text, want string
 	}{
+		{own, "steps: [{drop: a}]", "faults cannot apply to messages to an actor with a mailbox of an embedder, own: a"},
+		{own, "steps: [{drop: k/1}]", "faults cannot apply to messages to an actor with a mailbox of an embedder, own: k/1"},
 		{m, "steps: [{send: ecko, message: 1}]", `there is no actor "ecko"; did you mean "echo"?`},
 		{m, "steps: [{send: /user/parnt/child, message: 1}]", `there is no actor "/user/parnt/child"`},
 		{m, "steps: [{send: /system/http, message: 1}]", "is neither the name of an actor nor a path such as /user/a/b"},
