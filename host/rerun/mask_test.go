@@ -3,6 +3,7 @@ package rerun
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/redact"
+	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // Guests that are handed a known secret are repeated with a mask of the same length, which is said, and no difference. Who hears of
@@ -91,5 +94,63 @@ func TestMaskedGuestsRepeat(t *testing.T) {
 	}
 	if d, err := Diff(t.Context(), compiled(t), before, before, Options{Modules: modules(t)}); err != nil || d.First != nil || len(d.NotCompared) < 3 {
 		t.Errorf("%v, %+v", err, d)
+	}
+}
+
+// What an exact guest sends to one whose turns are left out is not kept: its bytes are free as soon as the record that would have
+// handed it out is passed.
+func TestMessagesToWhatIsLeftOutAreNotKept(t *testing.T) {
+	const rounds, each = 40, 20
+	trapping := rec(0, trap, send("/user/sink", text("what nothing else sends")))
+	w := newBareWorld(t, setting{config: host.Config.WithManual}) // one lane: its records are passed in the order of time
+	if err := w.Redaction().Hide(trapping); err != nil {
+		t.Fatal(err)
+	}
+	image := load(t, "puppet", modules(t)[0], runtime.ImageConfig{})
+	puppet := host.Guest(image, "puppet").WithCapabilities(host.Capabilities{Send: []string{"/**"}})
+	w.spawn("exact", puppet)
+	w.spawn("soft", host.Func(func(*host.Context, host.Message) error { return nil }).
+		WithSupervision(supervision.Default().WithOtherwise(supervision.Resume).WithMaxRestarts(-1, 0)).
+		WithChildren(host.Child{Name: "q", Props: puppet}))
+	tell := func(path string, m host.Raw) {
+		t.Helper()
+		err := w.Idle(t.Context())
+		if ref, missing := w.Lookup(path); err == nil && missing == nil {
+			err = w.Tell(ref, m)
+		} else {
+			err = errors.Join(err, missing)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell("/user/soft/q", script(rec(recAdd, 1), trapping)) // with the mask it does not fail; it is resumed
+	one := send("/user/soft/q", script(rec(recAdd, 1)))
+	many := script(rec(0, 0, bytes.Repeat(one, each)))
+	for range rounds {
+		tell("/user/exact", many)
+	}
+	if err := w.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := w.end()
+	report := equal(t, compiled(t), r, Options{kept: 2 * each * int64(len(one))})
+	if len(report.Inexact) != 1 || !strings.HasSuffix(report.Inexact[0].Path, "/user/soft/q") {
+		t.Errorf("not exact: %v", report.Inexact)
+	}
+	if report.Unlike < rounds*each || report.Turns < rounds {
+		t.Errorf("%s, %d are left out", describe(report), report.Unlike)
+	}
+	p, err := planOf(t.Context(), r, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newRun(t.Context(), r, p, Options{Modules: modules(t)})
+	defer again.close()
+	if err := errors.Join(again.load(compiled(t)), again.forward(t.Context(), 0)); err != nil {
+		t.Fatal(err)
+	}
+	if len(again.kept) > 0 || again.bytes != 0 {
+		t.Errorf("%d entries with %d bytes are kept at the end", len(again.kept), again.bytes)
 	}
 }

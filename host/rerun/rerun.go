@@ -356,6 +356,7 @@ func (r *run) differs(l *life, turn uint64, why string, args ...any) {
 func (r *run) entry(l *life, x *recorder.Record) (bool, error) {
 	if l.masked = l.masked || x.Masked; l.unlike {
 		r.report.Unlike += x.Played()
+		r.release(x)
 		return true, nil
 	}
 	if l.p == nil {
@@ -463,16 +464,31 @@ func (r *run) resolve(l *life, x *recorder.Record) bool {
 				ok = false
 				return false
 			}
-			if s.uses--; s.uses == 0 {
-				r.bytes -= int64(len(s.outbox))
-				delete(r.kept, m.From)
-			}
+			r.used(m.From, s)
 		}
 		e.Time = x.Now
 		r.mail = append(r.mail, e)
 		return true
 	})
 	return ok
+}
+
+// release is resolve of an entry that is left out: its messages are not waited for any more.
+func (r *run) release(x *recorder.Record) {
+	x.Mail(func(m *recorder.Message) bool {
+		if s := r.kept[m.From]; m.Sent && s != nil {
+			r.used(m.From, s)
+		}
+		return true
+	})
+}
+
+// used counts a message of what the entry at a place has sent. After the last one it is not kept.
+func (r *run) used(at recorder.Place, s *sent) {
+	if s.uses--; s.uses == 0 {
+		r.bytes -= int64(len(s.outbox))
+		delete(r.kept, at)
+	}
 }
 
 // command makes the message of the nth command.
