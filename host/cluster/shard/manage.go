@@ -84,14 +84,15 @@ type door struct {
 }
 
 func asked[T any](ctx context.Context, sys *host.System, region host.Ref, op string, w wish) (T, error) {
-	if _, begun := doors.Load(door{sys, region.UID()}); !begun {
+	if _, begun := doors.Load(door{sys, region.UID()}); !begun && (op == "move" || op == "drain") {
 		var none T
 		return none, ErrNotBegun
 	}
 	return host.AskAs[T](ctx, sys, region, manageOrder(sys, region, op, w))
 }
 
-// ErrNotBegun says that what was asked is no region of this process, or one that has just started: then it can be asked again soon.
+// ErrNotBegun says that what was to move shards is no region of this process, or one that has just started: then it can be told
+// again soon.
 var ErrNotBegun = errors.New("shard: there is no region, or it has not begun yet")
 
 func manageOrder(sys *host.System, region host.Ref, op string, w wish) host.Headed {
