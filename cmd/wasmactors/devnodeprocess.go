@@ -23,11 +23,12 @@ type devNode struct {
 	name   string
 	folder string // of its place in the cluster
 
-	mu    sync.Mutex
-	run   *nodeRun // nil: it does not run
-	code  int      // that it has ended with
-	again *time.Timer
-	tries int // how often it was started again, without having run for long
+	mu     sync.Mutex
+	run    *nodeRun // nil: it does not run
+	code   int      // that it has ended with
+	again  *time.Timer
+	tries  int  // how often it was started again, without having run for long
+	halted bool // it was stopped, and must not start until it is allowed to
 }
 
 // nodeRun is a process that runs as a node.
@@ -50,7 +51,17 @@ func (n *devNode) running() *nodeRun {
 	return n.run
 }
 
-// launch starts the process.
+// errNotNeeded is why a node is not started.
+var errNotNeeded = errors.New("it runs, or was stopped")
+
+// allow lets a node start that was stopped.
+func (n *devNode) allow() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.halted = false
+}
+
+// launch starts the process, unless there is one, or the node was stopped.
 func (n *devNode) launch(m *bundle.Manifest) (*nodeRun, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -67,6 +78,11 @@ func (n *devNode) launch(m *bundle.Manifest) (*nodeRun, error) {
 	if n.number == 1 && n.c.String("input") != "" {
 		args = append(args, "--input=-")
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.run != nil || n.halted {
+		return nil, errNotNeeded
+	}
 	cmd := &exec.Cmd{Path: self, Args: args, Env: append(os.Environ(), nodeKey+"=1")}
 	aside(cmd)
 	in, err1 := cmd.StdinPipe()
@@ -76,8 +92,6 @@ func (n *devNode) launch(m *bundle.Manifest) (*nodeRun, error) {
 		return nil, err
 	}
 	r := &nodeRun{node: n, bundle: m, cmd: cmd, began: time.Now(), input: in, over: make(chan struct{}), answers: &answers{to: n.env.stdout}}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("it cannot be started: %w", err)
 	}
@@ -145,13 +159,19 @@ func (n *devNode) hasEnded(r *nodeRun) {
 	stopped := p.stopped
 	p.mu.Unlock()
 	n.mu.Lock()
-	n.run, n.code = nil, state.ExitCode()
-	killed := state.ExitCode() < 0 // by a signal
+	code := state.ExitCode()
+	again := code < 0 && !stopped && !n.halted // it was killed, by a signal
+	if n.run == r {
+		n.run, n.code = nil, code
+		if code < 0 && !again {
+			n.code = exitFailed
+		}
+	}
 	if time.Since(r.began) > mostAgain {
 		n.tries = 0
 	}
 	after := min(firstAgain<<min(n.tries, 10), mostAgain)
-	if killed && !stopped {
+	if again {
 		n.tries++
 		n.again = time.AfterFunc(after, func() { n.startAgain(r.bundle) })
 	}
@@ -159,10 +179,10 @@ func (n *devNode) hasEnded(r *nodeRun) {
 	close(r.over)
 	switch {
 	case stopped:
-	case killed:
+	case again:
 		p.tell(n, "was killed ("+state.String()+")", "it starts again in "+after.String())
 	default:
-		p.tell(n, fmt.Sprintf("has ended with exit code %d", state.ExitCode()), "the next change starts it again")
+		p.tell(n, fmt.Sprintf("has ended with exit code %d", code), "the next change starts it again")
 		p.noneLeft()
 	}
 }
@@ -175,7 +195,10 @@ func (n *devNode) startAgain(m *bundle.Manifest) {
 	if stopped || n.running() != nil {
 		return
 	}
-	if _, err := n.launch(m); err != nil {
+	if _, err := n.launch(m); err != nil && !errors.Is(err, errNotNeeded) {
+		n.mu.Lock()
+		n.code = exitFailed // it starts again by itself no more
+		n.mu.Unlock()
 		n.tell(n, "cannot start again: "+oneLine(err.Error()), "the next change tries again")
 		n.noneLeft()
 	}
@@ -212,6 +235,7 @@ const nodeGrace = 2 * stopGrace
 func (n *devNode) stop() {
 	n.mu.Lock()
 	r := n.run
+	n.halted = true
 	if n.again != nil {
 		n.again.Stop()
 	}

@@ -70,21 +70,7 @@ func (p *devNodes) Start(ctx context.Context, b *bundle.Bundle) error {
 	p.mu.Lock()
 	p.ended, p.cause, p.stopped, p.allowed = make(chan struct{}), nil, true, p.permissions()
 	p.mu.Unlock()
-	var wait sync.WaitGroup
-	errs := make([]error, len(p.nodes))
-	for i, n := range p.nodes {
-		wait.Go(func() {
-			run, err := n.launch(each[i])
-			if err == nil {
-				err = run.up(ctx)
-			}
-			if err != nil {
-				err = fmt.Errorf("node %s: %w", n.name, err)
-			}
-			errs[i] = err
-		})
-	}
-	wait.Wait()
+	errs := p.begin(ctx, p.nodes, each)
 	p.mu.Lock()
 	p.stopped = false
 	p.mu.Unlock()
@@ -98,6 +84,40 @@ func (p *devNodes) Start(ctx context.Context, b *bundle.Bundle) error {
 		return err
 	}
 	return nil
+}
+
+// errGivenUp is why a node is not waited for any more: another one, which may keep the directory, does not come up.
+var errGivenUp = errors.New("it is not waited for, since another node has not started")
+
+// begin starts those of the nodes, and returns when they are up: all at a time, since one may wait for the directory that another
+// one keeps. After the first that fails the others are given up. Errors are by the number of the node.
+func (p *devNodes) begin(ctx context.Context, nodes []*devNode, each []*bundle.Manifest) []error {
+	within, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	errs := make([]error, len(p.nodes))
+	var wait sync.WaitGroup
+	for _, n := range nodes {
+		n.allow()
+		wait.Go(func() {
+			run, err := n.launch(each[n.number-1])
+			if errors.Is(err, errNotNeeded) { // it was killed, and has started again by itself
+				run = n.running()
+			}
+			if run != nil {
+				err = run.up(within)
+			}
+			if err == nil {
+				return
+			}
+			if within.Err() != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+				err = errGivenUp
+			}
+			giveUp()
+			errs[n.number-1] = fmt.Errorf("node %s: %w", n.name, err)
+		})
+	}
+	wait.Wait()
+	return errs
 }
 
 // manifests are those of the nodes, which differ by their variables. What they reach must be allowed.
@@ -225,18 +245,29 @@ func (p *devNodes) Change(ctx context.Context, c *bundle.Change) (done []bundle.
 		why = []string{"it reaches more outside of its folder than before"}
 	}
 	p.mu.Unlock()
+	if len(why) > 0 {
+		return nil, why
+	}
+	var missing []*devNode
+	for _, n := range p.nodes {
+		if n.running() == nil {
+			missing = append(missing, n)
+		}
+	}
+	errs := p.begin(ctx, missing, each)
 	for i, n := range p.nodes {
 		if len(why) > 0 || ctx.Err() != nil {
 			return nil, why
 		}
+		if errs[i] != nil {
+			done = append(done, failedOn(n.name, errors.Unwrap(errs[i])))
+			if n.running() != nil { // it waits for what does not come: the next change starts it again
+				n.stop()
+			}
+			continue
+		}
 		run := n.running()
-		if run == nil {
-			if run, err = n.launch(each[i]); err == nil {
-				err = run.up(ctx)
-			}
-			if err != nil {
-				done = append(done, failedOn(n.name, err))
-			}
+		if run == nil || slices.Contains(missing, n) {
 			continue
 		}
 		more, err := run.reload(ctx)
