@@ -35,8 +35,8 @@ type roll struct {
 // rolled is what roll has done.
 type rolled struct {
 	Version int          `json:"version"`
-	Nodes   []rolledNode `json:"nodes"` // that were replaced
-	Failed  string       `json:"failed,omitempty"`
+	Nodes   []rolledNode `json:"nodes"`            // that were replaced
+	Failed  string       `json:"failed,omitempty"` // the node at which it has stopped; also one of Nodes if shards still move
 	Why     string       `json:"why,omitempty"`
 	Left    []string     `json:"left"` // that were not, without the one that failed
 }
@@ -99,6 +99,9 @@ func (x *roll) all(ctx context.Context, order []string) error {
 		if err := x.one(ctx, name); err != nil {
 			x.report.Failed, x.report.Why, x.report.Left = name, err.Error(), append(x.report.Left, order[i+1:]...)
 			text := fmt.Sprintf("node %s was not replaced: %s", name, oneLine(err.Error()))
+			if len(x.report.Nodes) > i {
+				text = fmt.Sprintf("node %s is replaced, but %s", name, oneLine(err.Error()))
+			}
 			if left := order[i+1:]; len(left) > 0 {
 				text += "; nor were " + strings.Join(left, ", ") + ", which go on"
 			}
@@ -143,10 +146,10 @@ func (x *roll) one(ctx context.Context, name string) error {
 		return x.undo(ctx, before, err)
 	}
 	back := time.Since(began)
+	x.report.Nodes = append(x.report.Nodes, rolledNode{name, before.Number, after.Number, took.Seconds(), back.Seconds()})
 	if err := x.settled(ctx); err != nil {
 		return err
 	}
-	x.report.Nodes = append(x.report.Nodes, rolledNode{name, before.Number, after.Number, took.Seconds(), back.Seconds()})
 	return x.say("node %s is back as number %d, and ready after %s", name, after.Number, short(back))
 }
 
@@ -271,7 +274,7 @@ func (x *roll) undo(ctx context.Context, before admin.ClusterStatus, err error) 
 	switch {
 	case gone != nil:
 		return fmt.Errorf("%w; it is not there any more (%v)", err, gone)
-	case s.Number != before.Number:
+	case s.Number != before.Number && !s.Draining:
 		return fmt.Errorf("%w; it has joined again as number %d", err, s.Number)
 	}
 	if _, e := client.Post[admin.ClusterStatus](ctx, x.Client, "/v1/cluster/drain", admin.DrainNode{Node: before.Name}); e != nil {
@@ -310,6 +313,8 @@ func (x *roll) back(ctx context.Context, before admin.ClusterStatus) (after admi
 			return "it has not come back: " + err.Error()
 		case s.Number == before.Number:
 			return "it still runs, and was not restarted"
+		case s.Draining: // only a process that was drained is, also when it has lost its lease and joined again
+			return fmt.Sprintf("it still runs, and was not restarted: it was lost, and has joined again as number %d", s.Number)
 		}
 		if why := notReady(&s); why != "" {
 			return "it is back, and not ready: " + why
