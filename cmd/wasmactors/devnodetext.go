@@ -13,26 +13,37 @@ import (
 
 // What the nodes of a dev write, as dev shows it.
 
-// longestNodeLine bounds what is read at a time of a line of a node; a longer line is shown as several.
+// longestNodeLine bounds what is read at a time of a line of a node, in bytes. A longer line is shown as several; as JSON a note stands
+// for it.
 const longestNodeLine = 64 << 10
 
-// relay shows what a node writes to standard error: each line with the name of the node, in JSON as its first key.
+// relay shows what a node writes to standard error: each line with the name of the node, in JSON as its first key. That key is none
+// of those of events, one of which is node.
 func (n *devNode) relay(from io.Reader) {
 	lines := bufio.NewReaderSize(from, longestNodeLine)
-	for {
-		line, _, err := lines.ReadLine()
+	for long := false; ; {
+		line, part, err := lines.ReadLine()
 		if err != nil {
 			return
 		}
 		switch {
 		case !n.console.json:
 			_, _ = n.console.status.Write([]byte(n.name + " | " + printable.Text(string(line)) + "\n"))
+		case long: // it was noted
+		case part:
+			n.note("a line of more than " + strconv.Itoa(longestNodeLine) + " bytes is left out")
 		case len(line) > 2 && line[0] == '{':
-			_, _ = n.env.stderr.Write(slices.Concat([]byte(`{"node":"`+n.name+`",`), printable.JSON(line[1:]), []byte("\n")))
+			_, _ = n.env.stderr.Write(slices.Concat([]byte(`{"dev_node":"`+n.name+`",`), printable.JSON(line[1:]), []byte("\n")))
 		case len(line) > 0:
-			n.env.writeJSON(map[string]any{"event": "note", "node": n.name, "text": string(line)})
+			n.note(string(line))
 		}
+		long = part
 	}
+}
+
+// note is a line of a node that is no JSON.
+func (n *devNode) note(text string) {
+	n.env.writeJSON(map[string]any{"event": "note", "dev_node": n.name, "text": text})
 }
 
 // answers passes on the answers of a node, which is fed several times: the lines of each feed count from 1.

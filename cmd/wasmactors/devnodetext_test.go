@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -34,3 +35,21 @@ func TestAnswersOfSeveralFeeds(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no") }
+
+// What a node says as JSON keeps its keys, and has the name of the node; of a line that is too long there is a note.
+func TestLinesOfANodeAreRelayed(t *testing.T) {
+	var out bytes.Buffer
+	n := &devNode{devNodes: &devNodes{env: &environment{stderr: &out, json: true}, console: &console{json: true}}, name: "n2"}
+	n.relay(strings.NewReader(`{"event":"cluster","node":3}` + "\n" + `{"text":"` + strings.Repeat("x", 2*longestNodeLine) + `"}` + "\nplain\n"))
+	var got []map[string]any
+	for line := range strings.Lines(out.String()) {
+		var x map[string]any
+		if err := json.Unmarshal([]byte(line), &x); err != nil || x["dev_node"] != "n2" {
+			t.Errorf("%v: %.200s", err, line)
+		}
+		got = append(got, x)
+	}
+	if len(got) != 3 || got[0]["node"] != 3.0 || got[1]["text"] != "a line of more than 65536 bytes is left out" || got[2]["text"] != "plain" {
+		t.Errorf("%v", got)
+	}
+}
