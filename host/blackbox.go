@@ -118,8 +118,7 @@ func dropTrial(g *guest, why string) {
 
 // keepTrial keeps an entry for going back.
 func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int) {
-	a := g.actor
-	e := swap.Entry{Now: now, First: a.turns, Outbox: x.Outbox(done)}
+	e := swap.Entry{Now: now, First: g.actor.turns, Outbox: x.Outbox(done)}
 	for _, m := range scr.batch[:done] {
 		headers := m.Headers
 		if g.told && (len(headers) > 0 || m.Flags&mark.Due != 0) {
@@ -130,18 +129,16 @@ func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int)
 	g.trial.Add(e)
 }
 
-// undone is a failure, or nil if it may be one of the new code and is undone: the actor is held, and the message goes back to the
-// mailbox.
+// undone is a failure, or nil if it may be one of the new code and is undone: the actor is held, and its mailbox has the message again.
 func undone(g *guest, scr *scratch, done int, f *abi.Failure) *abi.Failure {
 	a := g.actor
 	if f == nil || scr.waits || done >= len(scr.batch) || scr.batch[done].Kind == abi.KindStart || sandbox.IsCrowded(f) ||
 		f.Kind == abi.FailureGuestError || f.Kind == abi.FailureKilled || f.Kind == abi.FailureHost {
 		return f
 	}
-	a.holds.add(holdSwap)
-	if !g.trial.Fail(f) {
-		a.holds.drop(holdSwap)
-		return f
+	if a.holds.add(holdSwap); g.trial.Fail(f) {
+		return nil
 	}
-	return nil
+	a.holds.drop(holdSwap)
+	return f
 }

@@ -69,9 +69,13 @@ func (p *repeats) allow(in *sandbox.Entry) {
 	}
 }
 
-// seal is what is left of the second step where reading the first commands was not all of it. done is the number
-// of turns that count; the failure is that of the one behind them. With parts there are so many commands that they are
-// read again, in parts.
+// failed reports whether a turn that is repeated failed when it was recorded. Then it was not undone, and is not now.
+func (p *repeats) failed(a *actor) bool {
+	return p != nil && p.actor.Load() == a && len(p.expect) > 0 && p.expect[0].Entry.Failure != nil
+}
+
+// seal is what is left of the second step where reading the first commands was not all of it. done is the number of turns that
+// count; the failure is that of the one behind them. With parts there are so many commands that they are read again, in parts.
 func (g *guest) seal(scr *scratch, x *sandbox.Instance, done int, parts bool, f *abi.Failure) (int, *abi.Failure) {
 	for more := parts; more; {
 		var n int
@@ -91,7 +95,7 @@ func (g *guest) seal(scr *scratch, x *sandbox.Instance, done int, parts bool, f 
 // answers later.
 func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, parts bool, f *abi.Failure) (_ int, _ *abi.Failure, held bool) {
 	sealed, looks := f, g.actor.sys.looks.Load()|uint32(g.actor.looks)
-	if looks&lookTrial != 0 && looks&lookCommit != 0 && f != nil {
+	if looks&lookTrial != 0 && looks&lookCommit != 0 && f != nil && !g.actor.sys.repeats.Load().failed(g.actor) {
 		if was := f; undone(g, scr, done, f) == nil {
 			if f, sealed = nil, nil; looks&lookBox != 0 {
 				g.keepTurns(scr, x, now, done, was, true)

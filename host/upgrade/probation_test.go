@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wal"
@@ -215,6 +217,69 @@ func TestCanariesOutliveTheProcess(t *testing.T) {
 		}
 	}
 	w.end()
+}
+
+// A crash of an actor that had nothing for going back is in the log as a failure. The next process repeats it as one, although the actor
+// could go back there, and goes on with the upgrade.
+func TestCrashesWithoutAWayBackAreRepeated(t *testing.T) {
+	old, new := byHand(t, "tally1"), byHand(t, "tally2")
+	for _, c := range []struct {
+		name  string
+		room  int64
+		ended bool // it crashes after the end of its trial, and before that of the upgrade
+	}{{"no room", 1, false}, {"its trial has ended", 0, true}} {
+		for _, said := range [][]byte{{traps}, {counts, counts, traps, counts}, {traps, traps, counts}} {
+			for _, checkpoint := range []bool{false, true} {
+				t.Run(fmt.Sprint(c.name, " ", said, " ", checkpoint), func(t *testing.T) {
+					fs, kept := crashfs.New(), &sync.Map{}
+					w := must(openLasting(t, fs, kept, old))(t)
+					for _, name := range lastingNames {
+						w.count(name)
+					}
+					keep(t, w.store, new)
+					var left *crashfs.FS
+					crash := func() {
+						w.tell("c", said...)
+						left = fs.Copy()
+					}
+					r := must(upgrade.Run(context.Background(), w.System, w.module, new, upgrade.Options{
+						Probation: time.Minute, Keep: c.room,
+						Remember: func(p *record.Probation) error {
+							if p.Over && c.ended {
+								crash()
+							}
+							return w.store.Remember(p)
+						},
+						Wait: func(context.Context, time.Duration) {
+							if w.tell("c", counts); checkpoint {
+								if err := w.store.Checkpoint(context.Background()); err != nil {
+									t.Fatal(err)
+								}
+							}
+							if !c.ended {
+								crash()
+							}
+						}}))(t)
+					if w.rest(); r.Crashes != 0 || r.RolledBack {
+						t.Fatalf("%+v", r)
+					}
+					version, n := w.count("c")
+					if version != 2 || n > 3 {
+						t.Fatalf("version %d counts %d: it has not crashed", version, n)
+					}
+					w.end()
+					for _, image := range []*runtime.Image{new, old} {
+						w := must(openLasting(t, left.Copy(), kept, image))(t)
+						r := w.resume(old, new, func(time.Duration) {})
+						if v, k := w.count("c"); v != version || k != n || r.RolledBack || r.Crashes != 0 {
+							t.Errorf("version %d counts %d, and not %d and %d: %+v", v, k, version, n, r)
+						}
+						w.end()
+					}
+				})
+			}
+		}
+	}
 }
 
 // code is the name of the image that an actor runs.
