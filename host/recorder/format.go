@@ -18,7 +18,7 @@
 //	kind 1  an image: its number is that of the blocks of this kind before
 //	kind 2  records of a lane, as many as are whole; they continue those of its last block
 //	kind 3  the end: for each lane n: its bytes. Nothing follows
-//	kind 4  the system begins to stop its actors: time:8. At most one
+//	kind 4  the system begins to stop its actors: time:8. At most one; it may have begun before the file
 //
 // The number of a record is its place in its lane, from 0. A record begins with a tag; its lowest three bits are the type:
 //

@@ -17,7 +17,7 @@ type Recording struct {
 	Began  time.Time // the file
 	Host   string    // its version
 	Images []blackbox.Image
-	// Ending is when the system has begun to stop its actors, ns since 1970; 0: that is not in the file.
+	// Ending is when the system has begun to stop its actors, ns since 1970; 0: that is not in the file. It may be before Began.
 	Ending int64
 	// Cut is the offset at which the file ends before its end; 0: it is whole. That is so where the process was killed, too.
 	Cut int

@@ -69,8 +69,8 @@ type Recorder struct {
 	lanes uint64
 	spare []*chunk
 	why   error
-	// ending says that Ending was called.
-	ending bool
+	// ending is what Ending was told, for a further file; nil: it was not called.
+	ending []block
 
 	writing sync.Mutex  // whoever writes to files
 	gen     *generation // is written to; nil: none any more
@@ -255,13 +255,13 @@ func (r *Recorder) run() {
 func (r *Recorder) Flush() { r.writeAll() }
 
 // Ending says that the system begins to stop its actors, at a time in ns since 1970: what comes later is about that. The first call
-// counts.
+// counts. Files that begin later have the time, too.
 func (r *Recorder) Ending(now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g := r.now.Load(); g != nil && !r.ending {
-		r.ending = true
-		g.pending = append(g.pending, block{blockEnding, binary.LittleEndian.AppendUint64(nil, uint64(now))})
+	if g := r.now.Load(); g != nil && r.ending == nil {
+		r.ending = []block{{blockEnding, binary.LittleEndian.AppendUint64(nil, uint64(now))}}
+		g.pending = append(g.pending, r.ending...)
 	}
 }
 
@@ -304,7 +304,7 @@ func (r *Recorder) rotate(g *generation) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next.firstLane = r.lanes
+	next.firstLane, next.pending = r.lanes, append(next.pending, r.ending...)
 	r.gen, r.old = next, g
 	switch {
 	case r.why != nil: // the next write ends it

@@ -530,6 +530,59 @@ func TestFurtherFile(t *testing.T) {
 	}
 }
 
+// Files that begin after the system has begun to stop its actors say so, too: with the time of the first call.
+func TestFurtherFilesKnowTheEnding(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	r, err := Open(Config{Path: path, Bytes: MinBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := image(t)
+	l := r.NewLane()
+	one := l.Begin(&Incarnation{Path: "one"}, i)
+	mail := []*mailbox.Envelope{{Kind: abi.KindMessage, Payload: make([]byte, 20_000)}}
+	further := func() {
+		t.Helper()
+		for before := r.now.Load(); r.now.Load() == before; r.Flush() {
+			if l.Run(one, &Run{Done: 1}, mail, nil) {
+				l.Resume(one, &Incarnation{Path: "one", Snapshot: []byte("state")}, i)
+			}
+		}
+	}
+	ending := func(path string) int64 {
+		t.Helper()
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := walk(b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.Ending
+	}
+	further()
+	r.Flush()
+	if n := ending(path + Old); n != 0 {
+		t.Errorf("%d in a file that was over before", n)
+	}
+	r.Ending(9500)
+	for n := range 3 {
+		further()
+		r.Ending(9600 + int64(n))
+		r.Flush()
+		if was, is := ending(path+Old), ending(path); was != 9500 || is != 9500 {
+			t.Errorf("further file %d: %d in it, %d in the one before", n+1, is, was)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if was, is := ending(path+Old), ending(path); was != 9500 || is != 9500 {
+		t.Errorf("at the end: %d, %d in the file before", is, was)
+	}
+}
+
 // A second recording replaces nothing.
 func TestFilesStay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")

@@ -20,7 +20,8 @@ type plan struct {
 	needed  [][]uint64 // for each lane, a bit for each record; nil: all are
 
 	// The first and the last time of an entry, ns since 1970; 0: there are none. calm is the last time of one before the system has
-	// begun to stop its actors. Where that is not recorded, it is that of the last one that is not about the end of an actor.
+	// begun to stop its actors, or begin if the file has begun later. Where that is not recorded, it is that of the last one that is
+	// not about the end of an actor.
 	begin, calm, end int64
 }
 
@@ -103,6 +104,9 @@ func planOf(ctx context.Context, of *recorder.Recording, actor string) (*plan, e
 				steps = append(steps, s)
 			}
 		}
+	}
+	if p.calm == 0 && of.Ending != 0 {
+		p.calm = p.begin
 	}
 	if actor == "" {
 		return p, nil

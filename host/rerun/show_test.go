@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -91,6 +92,22 @@ func TestShowBeginsBeforeTheEnd(t *testing.T) {
 	}
 	if _, end := s.Span(); end <= m.At {
 		t.Error("the end is not behind it")
+	}
+}
+
+// Of a file that has begun when actors were stopped already, the first entry is shown, and not the end, where none lives.
+func TestShowOfAFileThatBeginsWithTheEnd(t *testing.T) {
+	w := newBareWorld(t, setting{})
+	w.r.Ending(1)
+	w.r.Ending(time.Now().Add(time.Hour).UnixNano()) // the first one counts
+	for _, name := range []string{"a", "b", "c"} {
+		w.spawn(name, host.Guest(load(t, "puppet", modules(t)[0], runtime.ImageConfig{}), "puppet"))
+	}
+	r := w.end()
+	s := show(t, r, Options{}, 0)
+	begin, end := s.Span()
+	if m := s.Now(); r.Ending != 1 || m.At != begin || begin >= end || len(m.Actors) == 0 {
+		t.Errorf("it ends at %d, from %d to %d: %d actors at %d", r.Ending, begin, end, len(m.Actors), m.At)
 	}
 }
 
