@@ -56,7 +56,7 @@ func New(cfg Config) (*System, error) {
 		s.bus.Recent.Keep(blackbox.MostEvents)
 	}
 	if cfg.tape != nil {
-		cfg.tape.Hide(s.bus.Secrets.Bytes, s.bus.Secrets.Text)
+		cfg.tape.Hide(s.bus.Secrets.Set)
 	}
 	if s.secret == nil {
 		s.secret = secret.New()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/redact"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -249,8 +250,8 @@ type Run struct {
 // Run writes down any entry. headers, if set, are those of a message as the guest has got them.
 func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mailbox.Envelope) []byte) (due bool) {
 	ok, due := l.ready(t)
-	m := l.recorder.hides.Load()
-	if !t.masked && l.gen != nil && l.hidden(m, x.Failure, mail) {
+	s := l.recorder.secrets()
+	if !t.masked && l.gen != nil && l.hidden(s, x, mail, headers) {
 		t.masked, t.slow = true, true
 	}
 	if !ok {
@@ -290,7 +291,7 @@ func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mai
 	if f := x.Failure; f != nil {
 		cost, reason := f.Fuel, f.Reason
 		if t.masked {
-			cost, reason = 0, m.inText(reason)
+			cost, reason = 0, s.MaskCutText(reason)
 		}
 		fuel = uint64(f.Kind)
 		b = append(b, byte(f.Kind))
@@ -299,7 +300,7 @@ func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mai
 	}
 	if x.Cut != nil {
 		cut := *x.Cut
-		cut.Reason = m.inText(cut.Reason)
+		cut.Reason = s.MaskCutText(cut.Reason)
 		b = appendCut(b, &cut)
 	}
 	if t.chain = t.chain.Add(x.Outbox, fuel, x.Done); t.masked {
@@ -308,18 +309,14 @@ func (l *Lane) Run(t *Track, x *Run, mail []*mailbox.Envelope, headers func(*mai
 	sum := t.chain.short()
 	b = append(b, byte(sum), byte(sum>>8), byte(sum>>16))
 	for _, e := range mail {
-		h := e.Headers
-		if headers != nil {
-			h = headers(e)
-		}
-		b = l.mail(b, m, e, h)
+		b = l.mail(b, s, e, handed(e, headers))
 	}
 	l.put(b)
 	return false
 }
 
 // mail writes a message, without known secrets.
-func (l *Lane) mail(b []byte, m *mask, e *mailbox.Envelope, headers []byte) []byte {
+func (l *Lane) mail(b []byte, s *redact.Set, e *mailbox.Envelope, headers []byte) []byte {
 	flags := byte(0)
 	if len(headers) > 0 {
 		flags = mailHeaders
@@ -328,7 +325,7 @@ func (l *Lane) mail(b []byte, m *mask, e *mailbox.Envelope, headers []byte) []by
 		b = append(b, flags|mailInline, byte(e.Kind))
 		b = binary.LittleEndian.AppendUint64(b, uint64(e.Sender))
 		b = binary.AppendUvarint(b, e.Correlation)
-		b = appendText(b, m.inBytes(e.Payload))
+		b = appendText(b, s.Mask(e.Payload))
 	} else {
 		rel := uint64(e.Origin>>(commandBits+recordBits)) - l.gen.firstLane
 		record := e.Origin >> commandBits & mostRecord
@@ -343,7 +340,7 @@ func (l *Lane) mail(b []byte, m *mask, e *mailbox.Envelope, headers []byte) []by
 		b = binary.AppendUvarint(b, e.Origin&(MostCommands-1))
 	}
 	if len(headers) > 0 {
-		b = appendText(b, m.inBytes(headers))
+		b = appendText(b, s.Mask(headers))
 	}
 	return b
 }
@@ -354,7 +351,7 @@ func (l *Lane) Begin(x *Incarnation, image *sandbox.Image) *Track {
 	if ok, _ := l.ready(nil); !ok {
 		return nil
 	}
-	if why := l.recorder.hides.Load().refuses(image, x); why != "" {
+	if why := refuses(l.recorder.secrets(), image, x); why != "" {
 		l.Refuse(x.Path, why)
 		return nil
 	}
@@ -370,7 +367,7 @@ func (l *Lane) Resume(t *Track, x *Incarnation, image *sandbox.Image) {
 	if ok, due := l.ready(t); !ok && !due {
 		return
 	}
-	why := l.recorder.hides.Load().refuses(image, x)
+	why := refuses(l.recorder.secrets(), image, x)
 	switch {
 	case why != "":
 	case t.masked:
@@ -424,7 +421,7 @@ func (l *Lane) Leave(t *Track, why string) {
 	if ok, _ := l.ready(t); !ok {
 		return
 	}
-	why = l.recorder.hides.Load().inText(why)
+	why = l.recorder.secrets().MaskCutText(why)
 	b := l.head(l.scratch[:0], Left, t)
 	l.put(appendText(b, why[:min(len(why), mostReason)]))
 	t.over = true
@@ -435,8 +432,8 @@ func (l *Lane) Refuse(path, why string) {
 	if ok, _ := l.ready(nil); !ok {
 		return
 	}
-	m := l.recorder.hides.Load()
-	path, why = m.inText(path), m.inText(why)
+	s := l.recorder.secrets()
+	path, why = s.MaskCutText(path), s.MaskCutText(why)
 	b := append(l.scratch[:0], byte(None))
 	l.put(appendText(appendText(b, path), why[:min(len(why), mostReason)]))
 }

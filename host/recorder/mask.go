@@ -3,8 +3,8 @@ package recorder
 import (
 	"bytes"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/redact"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -13,73 +13,70 @@ import (
 // is written of what such a guest does, nor what a failure of it has cost. What it sends is written whole, and masked, so that
 // those who get it stay exact unless they get a secret, too. Its state is never written: it may have the secret in any form.
 
-// mask hides known secrets.
-type mask struct {
-	bytes func([]byte) []byte
-	text  func(string) string
-}
+// Hide has r mask known secrets in all that comes from outside. secrets is the present set, nil while there are none; it must be
+// safe for concurrent use. What is asked for once is used for the whole of a record, so that it is exact if nothing in it is masked.
+// It is for the system, before it has actors.
+func (r *Recorder) Hide(secrets func() *redact.Set) { r.hides.Store(&secrets) }
 
-// Hide has r mask known secrets in all that comes from outside. inBytes is given bytes, and returns the same slice if they have
-// none, otherwise a copy of the same length without them; inText is given texts, which may have been cut off. They must be safe
-// for concurrent use. It is for the system, before it has actors.
-func (r *Recorder) Hide(inBytes func([]byte) []byte, inText func(string) string) {
-	r.hides.Store(&mask{inBytes, inText})
-}
-
-// finds reports whether bytes have a secret. A nil mask hides nothing.
-func (m *mask) finds(b []byte) bool { return m != nil && !bytes.Equal(m.bytes(b), b) }
-
-func (m *mask) inBytes(b []byte) []byte {
-	if m == nil {
-		return b
+// secrets is the present set.
+func (r *Recorder) secrets() *redact.Set {
+	if f := r.hides.Load(); f != nil {
+		return (*f)()
 	}
-	return m.bytes(b)
+	return nil
 }
 
-func (m *mask) inText(t string) string {
-	if m == nil {
-		return t
-	}
-	return m.text(t)
-}
+// finds reports whether bytes have a secret.
+func finds(s *redact.Set, b []byte) bool { return !bytes.Equal(s.Mask(b), b) }
+
+// findsText reports whether a text, which may have been cut off, has a secret.
+func findsText(s *redact.Set, t string) bool { return s.MaskCutText(t) != t }
 
 // refuses says why guests of an image are not recorded; empty: they are.
-func (m *mask) refuses(image *sandbox.Image, x *Incarnation) string {
+func refuses(s *redact.Set, image *sandbox.Image, x *Incarnation) string {
 	cfg := sandbox.ConfigOf(image)
 	if len(cfg.Dirs) > 0 {
 		return "its module has directories, and what it reads there is not recorded"
 	}
-	if m == nil {
+	if s == nil {
 		return ""
 	}
 	for _, kv := range cfg.Env {
-		if m.finds([]byte(kv)) {
+		if finds(s, []byte(kv)) {
 			return "its module's environment has a known secret"
 		}
 	}
 	switch {
-	case m.inText(x.Path) != x.Path:
+	case findsText(s, x.Path):
 		return "its name has a known secret"
-	case m.finds(x.Snapshot):
+	case finds(s, x.Snapshot):
 		return "its state has a known secret"
 	}
 	return ""
 }
 
 // hidden reports whether what is to be written of an entry has a secret.
-func (l *Lane) hidden(m *mask, f *abi.Failure, mail []*mailbox.Envelope) bool {
-	if m == nil {
+func (l *Lane) hidden(s *redact.Set, x *Run, mail []*mailbox.Envelope, headers func(*mailbox.Envelope) []byte) bool {
+	if s == nil {
 		return false
 	}
-	if f != nil && m.text(f.Reason) != f.Reason {
+	if x.Failure != nil && findsText(s, x.Failure.Reason) || x.Cut != nil && findsText(s, x.Cut.Reason) {
 		return true
 	}
 	for _, e := range mail {
-		if m.finds(e.Headers) || l.inline(e) && m.finds(e.Payload) {
+		if finds(s, handed(e, headers)) || l.inline(e) && finds(s, e.Payload) {
 			return true
 		}
 	}
 	return false
+}
+
+// handed are the headers of a message as the guest has got them.
+func handed(e *mailbox.Envelope, headers func(*mailbox.Envelope) []byte) []byte {
+	if headers != nil {
+		return headers(e)
+	}
+	return e.Headers
 }
 
 // inline reports whether a message is written down whole.

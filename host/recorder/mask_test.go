@@ -31,7 +31,7 @@ func hiding(t testing.TB, cfg Config) (*Recorder, *redact.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Hide(set.Mask, set.MaskCutText)
+	r.Hide(func() *redact.Set { return set })
 	return r, set
 }
 
@@ -191,5 +191,70 @@ func TestNoStateHasAKnownSecret(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)
 		}
+	}
+}
+
+// A secret that becomes known while a record is written is masked in it everywhere or nowhere: what is masked says so, and has no
+// hash.
+func TestSecretsThatBecomeKnownMeanwhile(t *testing.T) {
+	i := image(t)
+	path := filepath.Join(t.TempDir(), "x")
+	r, set := hiding(t, Config{Path: path})
+	l := r.NewLane()
+	const headers = "from " + theSecret
+	for known := range 8 { // how often the secret is not known before it is
+		one := l.Begin(&Incarnation{Path: fmt.Sprint("one ", known)}, i)
+		asked := 0
+		r.Hide(func() *redact.Set {
+			if asked++; asked <= known {
+				return nil
+			}
+			return set
+		})
+		f, cut := &abi.Failure{Kind: abi.FailureGuestError, Fuel: 1234, Reason: theSecret}, &sandbox.Cut{Kind: abi.FailureKilled, Reason: theSecret}
+		l.Run(one, &Run{Done: 1, Failure: f, Cut: cut, Outbox: []byte("out")}, []*mailbox.Envelope{
+			{Kind: abi.KindMessage, Payload: []byte(theSecret), Headers: []byte(headers)}, {Kind: abi.KindMessage, Payload: []byte(theSecret)},
+		}, nil)
+	}
+	r.Hide(func() *redact.Set { return set })
+	// What only the host adds, in the headers as the guest gets them and in the reason of a cut, counts, too.
+	hello := []*mailbox.Envelope{{Kind: abi.KindMessage, Payload: []byte("hello")}}
+	stated, ended := l.Begin(&Incarnation{Path: "stated"}, i), l.Begin(&Incarnation{Path: "ended"}, i)
+	l.Run(stated, &Run{Done: 1}, hello, func(*mailbox.Envelope) []byte { return []byte(headers) })
+	l.Run(ended, &Run{Failure: &abi.Failure{Kind: abi.FailureKilled}, Cut: &sandbox.Cut{Kind: abi.FailureKilled, Reason: theSecret}}, hello, nil)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, masked := 0, 0
+	if _, err := walk(b, func(x *Record) {
+		if x.Kind != Entry {
+			return
+		}
+		all := x.Failure.Reason
+		if x.Cut != nil {
+			all += x.Cut.Reason
+		}
+		x.Mail(func(m *Message) bool {
+			all += string(m.Envelope.Headers) + string(m.Envelope.Payload)
+			return true
+		})
+		hides, shows := strings.Contains(all, "****"), strings.Contains(all, theSecret)
+		if hides == shows || x.Masked != hides || x.Masked == (x.Sum != 0) || x.Masked && x.Failure.Fuel != 0 {
+			t.Errorf("masked %t, hash %#x, fuel %d: %q", x.Masked, x.Sum, x.Failure.Fuel, all)
+		}
+		if x.Masked {
+			masked++
+		} else {
+			exact++
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if exact != 7 || masked != 3 {
+		t.Errorf("%d records are exact, %d are masked", exact, masked)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/blackbox"
+	"github.com/wasmactors/wasmactors/internal/redact"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -57,7 +58,7 @@ type file interface {
 type Recorder struct {
 	cfg   Config
 	now   atomic.Pointer[generation] // nil: it has ended
-	hides atomic.Pointer[mask]
+	hides atomic.Pointer[func() *redact.Set]
 	bell  chan struct{}
 	end   chan struct{}
 	ended chan struct{}

@@ -34,6 +34,9 @@ func (h *Secrets) Add(secrets ...[]byte) error {
 	return err
 }
 
+// Set is the present set, for what must not be about two of them; nil: none.
+func (h *Secrets) Set() *redact.Set { return h.set.Load() }
+
 // Bytes is b without secrets: b itself if it contains none, else a copy of the same length.
 func (h *Secrets) Bytes(b []byte) []byte { return h.set.Load().Mask(b) }
 
