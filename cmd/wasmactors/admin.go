@@ -295,7 +295,7 @@ func refusal(err error) error {
 		return err
 	case !errors.As(err, &p):
 		return &unreachableError{fmt.Errorf("the bundle cannot be reached: %w", err)}
-	case p.Code == "no_such_actor" || p.Code == "no_such_report" || p.Code == "ended":
+	case p.Code == "no_such_actor" || p.Code == "no_such_report" || p.Code == noSuchNode || p.Code == "ended":
 		return &unreachableError{p}
 	case p.Status == 400 || p.Code == "not_loaded" || p.Code == "outside":
 		return &usageError{p}

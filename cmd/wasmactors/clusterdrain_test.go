@@ -121,6 +121,10 @@ func TestStatusWhileTheBundleChanges(t *testing.T) {
 	if s := status(); s.Unknown != "" || len(s.Kinds) != 1 || s.Kinds[0].Owned != 2 || !s.Draining {
 		t.Errorf("%+v", s)
 	}
+	var p *admin.Problem
+	if _, err := a.Drain(t.Context(), "nobody", true); !errors.As(err, &p) || p.Status != http.StatusNotFound || exitCode(t.Context(), refusal(err)) != exitAbsent {
+		t.Errorf("an unknown node: %v", err)
+	}
 	leaving = false
 	if s := status(); s.Draining {
 		t.Errorf("it is not drained: %+v", s)
@@ -155,5 +159,35 @@ func TestBeginAgain(t *testing.T) {
 	f := &fakeJoiner{}
 	if err := beginAgain(ctx, f, func() error { cancel(); return errUnshared }); err == nil || f.joins != 1 {
 		t.Errorf("%v: it goes on after the end of the run, %d joins", err, f.joins)
+	}
+}
+
+// A node that is busy, or does not answer for a moment, is asked again; the last answer is the reason when the time is over.
+func TestDrainAsksAgain(t *testing.T) {
+	for _, x := range []struct {
+		err  error
+		code int
+	}{{host.ErrTimeout, http.StatusGatewayTimeout}, {&host.ReplyError{Reason: busyReporter}, http.StatusServiceUnavailable}, {&host.ReplyError{Reason: "no"}, http.StatusConflict}} {
+		p := unfulfilled("n2", x.err)
+		for _, times := range []int{1, 1000} { // the order and questions fail so often
+			given := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				if given++; given <= times || given == times+2 {
+					w.WriteHeader(p.Status)
+					_ = json.NewEncoder(w).Encode(admin.ErrorBody{Error: *p})
+					return
+				}
+				_ = json.NewEncoder(w).Encode(drained(func(s *admin.ClusterStatus) { s.Draining = given > times+2 }))
+			}))
+			r := &reached{Client: client.DialTCP(strings.TrimPrefix(server.URL, "http://"), admin.Token{}), env: &environment{stdout: &bytes.Buffer{}}}
+			c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("", flag.ContinueOnError), nil)
+			c.Context = t.Context()
+			err := r.drain(c, "n2", true, time.Second)
+			r.Close()
+			server.Close()
+			if p.Status != x.code || (err == nil) != (times == 1 && passing(p)) || err != nil && !strings.Contains(err.Error(), p.Message) {
+				t.Errorf("%v, %d times: %d, %v", x.err, times, p.Status, err)
+			}
+		}
 	}
 }

@@ -80,28 +80,40 @@ func ofOther(node string) url.Values {
 func (r *reached) drain(c *cli.Context, node string, on bool, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(c.Context, wait)
 	defer cancel()
-	s, err := client.Post[admin.ClusterStatus](ctx, r.Client, "/v1/cluster/drain", admin.DrainNode{On: on, Node: node})
 	began := time.Now()
-	for err == nil && on {
-		why := undrained(&s)
+	var s admin.ClusterStatus
+	why := ""
+	for told := false; ; {
+		var next admin.ClusterStatus
+		var err error
+		if told {
+			next, err = client.Get[admin.ClusterStatus](ctx, r.Client, "/v1/cluster", ofOther(node))
+		} else {
+			next, err = client.Post[admin.ClusterStatus](ctx, r.Client, "/v1/cluster/drain", admin.DrainNode{On: on, Node: node})
+		}
+		switch {
+		case err == nil:
+			s, told = next, true
+			if why = ""; on {
+				why = undrained(&s)
+			}
+		case passing(err):
+			why = err.Error()
+		case why == "" || ctx.Err() == nil || c.Context.Err() != nil:
+			return refusal(err)
+		}
 		if why == "" {
-			break
+			break // no pause
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("after %v %s; the node has not left", wait, oneLine(why))
+			text := "; the node has not left"
+			if !on {
+				text = ""
+			}
+			return fmt.Errorf("after %v %s%s", wait, oneLine(why), text)
 		case <-time.After(100 * time.Millisecond):
 		}
-		next, failed := client.Get[admin.ClusterStatus](ctx, r.Client, "/v1/cluster", ofOther(node))
-		switch {
-		case failed == nil:
-			s = next
-		case ctx.Err() == nil || c.Context.Err() != nil:
-			err = failed
-		}
-	}
-	if err != nil {
-		return refusal(err)
 	}
 	if r.json {
 		return clusterJSON(r.env, map[string]any{"version": 1, "node": s.Name, "draining": s.Draining, "owned": owned(&s), "seconds": time.Since(began).Seconds()})

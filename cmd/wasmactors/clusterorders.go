@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (a *clusterAdmin) orderOther(ctx context.Context, node, what string) (admin
 	}
 	m, ok := memberOf(a.member().Members(), node)
 	if !ok {
-		return admin.ClusterStatus{}, fmt.Errorf("there is no node %q in the cluster", oneLine(node))
+		return admin.ClusterStatus{}, &admin.Problem{Status: http.StatusNotFound, Code: noSuchNode, Message: fmt.Sprintf("there is no node %q in the cluster", oneLine(node)), Hint: "wasmactors cluster status lists them"}
 	}
 	ref, err := sys.Identify(ctx, reporterOf(sys, m))
 	var s admin.ClusterStatus
@@ -83,12 +84,39 @@ func (a *clusterAdmin) orderOther(ctx context.Context, node, what string) (admin
 		s, err = host.AskAs[admin.ClusterStatus](ctx, sys, ref, what)
 	}
 	if err != nil && strings.Contains(err.Error(), takesTrees) {
-		err = errors.New("it is of an earlier release, which takes no orders")
+		err = &host.ReplyError{Reason: "it is of an earlier release, which takes no orders"}
 	}
 	if err != nil {
-		return admin.ClusterStatus{}, fmt.Errorf("node %s: %w", m.Name, err)
+		return admin.ClusterStatus{}, unfulfilled(m.Name, err)
 	}
 	return takenStatus(m, s), nil
+}
+
+// Codes of problems with another node.
+const (
+	noSuchNode = "no_such_node"
+	noAnswer   = "no_answer"
+	busyNode   = "busy"
+)
+
+// unfulfilled is why a node has not carried an order out.
+func unfulfilled(node string, err error) *admin.Problem {
+	p := &admin.Problem{Status: http.StatusGatewayTimeout, Code: noAnswer, Message: "node " + node + ": " + printable.Line(err.Error(), mostReason)}
+	var said *host.ReplyError
+	switch {
+	case !errors.As(err, &said):
+	case said.Reason == busyReporter:
+		p.Status, p.Code, p.Hint = http.StatusServiceUnavailable, busyNode, "try again when they have ended"
+	default:
+		p.Status, p.Code = http.StatusConflict, "refused"
+	}
+	return p
+}
+
+// passing reports whether a node may carry the same order out soon.
+func passing(err error) bool {
+	var p *admin.Problem
+	return errors.As(err, &p) && (p.Code == noAnswer || p.Code == busyNode)
 }
 
 func memberOf(all []cluster.Member, node string) (cluster.Member, bool) {
