@@ -282,6 +282,87 @@ func TestCrashesWithoutAWayBackAreRepeated(t *testing.T) {
 	}
 }
 
+// In the next process more crashes than are allowed end the probation at once, and a clock that was set back does not make it longer.
+func TestResumedProbationsEnd(t *testing.T) {
+	defer func(now time.Time) { lastingNow = now }(lastingNow)
+	old, new := byHand(t, "tally1"), byHand(t, "tally2")
+	fs, kept := crashfs.New(), &sync.Map{}
+	w := must(openLasting(t, fs, kept, old))(t)
+	for _, name := range lastingNames {
+		w.count(name)
+	}
+	keep(t, w.store, new)
+	var calm, crashed *crashfs.FS
+	must(upgrade.Run(context.Background(), w.System, w.module, new, upgrade.Options{
+		Probation: time.Minute,
+		Remember: func(p *record.Probation) error {
+			if p.Back && crashed == nil { // a has gone back, and the others are about to
+				w.rest()
+				crashed = fs.Copy()
+			}
+			return w.store.Remember(p)
+		},
+		Wait: func(context.Context, time.Duration) {
+			w.rest()
+			calm = fs.Copy()
+			w.tell("a", traps)
+		}}))(t)
+	w.end()
+	if calm == nil || crashed == nil {
+		t.Fatal("it has not crashed")
+	}
+
+	lastingNow = lastingNow.Add(-time.Hour)
+	w = must(openLasting(t, calm, kept, new))(t)
+	w.resume(old, new, func(d time.Duration) {
+		if d != time.Minute {
+			t.Errorf("it is watched for %v", d)
+		}
+	})
+	w.end()
+
+	w = must(openLasting(t, crashed, kept, new))(t)
+	p, watched := w.store.Probation(), false
+	if p == nil || p.Back || p.Crashes != 1 {
+		t.Fatalf("%+v", p)
+	}
+	r := must(upgrade.Resume(context.Background(), w.System, w.module, old, new, p, upgrade.Options{
+		Remember: w.store.Remember, Wait: func(ctx context.Context, _ time.Duration) { watched = watched || ctx.Err() == nil }}))(t)
+	if w.rest(); watched || !r.RolledBack {
+		t.Errorf("watched: %v, %+v", watched, r)
+	}
+	w.end()
+}
+
+// An actor that has begun anew with the new code, in the process before, stays with it where the others go back. The report says so.
+func TestWhatCannotGoBackIsSaid(t *testing.T) {
+	old, new := byHand(t, "tally1"), byHand(t, "tally2")
+	fs, kept := crashfs.New(), &sync.Map{}
+	w := must(openLasting(t, fs, kept, old))(t)
+	for _, name := range lastingNames {
+		w.count(name)
+	}
+	keep(t, w.store, new)
+	var left *crashfs.FS
+	must(upgrade.Run(context.Background(), w.System, w.module, new, upgrade.Options{
+		Probation: time.Minute, Keep: 1, Remember: w.store.Remember, Wait: func(context.Context, time.Duration) {
+			w.tell("c", traps)
+			left = fs.Copy()
+		}}))(t)
+	w.end()
+	w = must(openLasting(t, left, kept, new))(t)
+	r := w.resume(old, new, func(time.Duration) { w.tell("a", traps) })
+	for _, a := range r.Actors {
+		if c := a.Path == "/user/c"; !r.RolledBack || c != (a.Did == upgrade.Upgraded) || c != (a.Why == "it has not gone back: nothing is kept for that") {
+			t.Errorf("%+v", a)
+		}
+	}
+	if v, _ := w.count("c"); v != 2 || len(r.Actors) != 3 {
+		t.Errorf("c has version %d, %+v", v, r)
+	}
+	w.end()
+}
+
 // code is the name of the image that an actor runs.
 func (w *lasting) code(ref host.Ref) string {
 	x := must(w.View().Inspect(context.Background(), ref))(w.t)

@@ -76,6 +76,9 @@ func Resume(ctx context.Context, sys *host.System, m *host.Module, old, image *r
 	u := newRun(ctx, sys, m, o)
 	defer u.alarmed()
 	u.old, u.image, u.state, u.crashes, u.resumed = old, image, *p, p.Crashes, true
+	if u.crashes > u.MaxFailures { // the process has ended before it could go back
+		u.alarmed()
+	}
 	for u.adopt(p); u.blind && ctx.Err() == nil; {
 		u.adopt(p) // an actor that is in a long turn may be one of them
 	}
@@ -106,14 +109,14 @@ func Resume(ctx context.Context, sys *host.System, m *host.Module, old, image *r
 	})
 }
 
-// rest is what is left of a probation.
+// rest is what is left of a probation. A clock that was set back does not make it longer.
 func (u *run) rest(p *record.Probation) string {
 	u.tell(Probing, 0, 0)
-	u.Wait(u.calm, max(0, time.Unix(0, p.Until).Sub(u.sys.Clock().Now())))
+	u.Wait(u.calm, min(p.Lasts, max(0, time.Unix(0, p.Until).Sub(u.sys.Clock().Now()))))
 	return u.tooMany()
 }
 
-// adopt takes over the actors that have gone over before. If all had, the others have kept their code.
+// adopt takes over the actors that have gone over before, or have begun with the new code. If all had, the others have kept their code.
 func (u *run) adopt(p *record.Probation) {
 	all := u.members()
 	var trials []*swap.Trial
@@ -131,6 +134,8 @@ func (u *run) adopt(p *record.Probation) {
 			u.kept += x.Trial.Bytes()
 		case x.Events && u.isNew(x.Image):
 			a.Way, a.Did = Events, Upgraded
+		case x.Durable && u.isNew(x.Image): // it has nothing for going back: see back
+			a.Way, a.Did = State, Upgraded
 		case x.Durable && x.Image != nil && !u.isNew(x.Image) && p.Until != 0 && !p.First:
 			a.Did, a.Why = Kept, "it has kept its code, or gone back to it, in an earlier process"
 		default:

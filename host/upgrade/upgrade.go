@@ -688,6 +688,12 @@ func (u *run) back(a *Actor) {
 	}
 	if t.Trial == nil {
 		t.Let()
+		u.mu.Lock()
+		unsaid := a.Why == ""
+		u.mu.Unlock()
+		if unsaid && u.isNew(t.Image) {
+			stays("nothing is kept for that")
+		}
 		return
 	}
 	swap.Passes(t.Ref, swap.Repeating)
