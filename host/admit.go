@@ -23,8 +23,8 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 		return nil, false
 	}
 	weight, snap := sandbox.Weight(g.inst.Image), (*sandbox.Snapshot)(nil)
-	if a.rules.Load().state != nil {
-		was, err := saved.Decode(*a.rules.Load().state)
+	if a.rules.Load().rare.Get().State != nil {
+		was, err := saved.Decode(*a.rules.Load().rare.State)
 		if err == nil {
 			snap, err = sandbox.DecodeSnapshot(g.inst.Image, was.Guest, a.rules.Load().limits.Memory)
 		}

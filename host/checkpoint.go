@@ -213,7 +213,7 @@ func wholeOf(a *actor, s *saved.State) error {
 		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.startedAt.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
 		Super: a.super.Save(uidOf), Jitter: a.dice.save(),
 	}
-	if kept := a.props.options; kept != nil {
+	if kept := a.props.rare.Get().Options; kept != nil {
 		w.Options = *kept
 	}
 	w.AutoNames, w.HostRefs = a.super.Family.Counters()

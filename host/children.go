@@ -194,7 +194,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		a.closeAccount()
 		return nil, err
 	}
-	box := p.mailbox
+	box := p.rare.Get().Mailbox
 	if a.durable && parent != nil {
 		box = recordedMailbox(a, box)
 	}

@@ -206,7 +206,7 @@ func isDurable(s *System, parent *actor, p *Props) (bool, error) {
 		return false, fmt.Errorf("%w: a durable actor cannot be below %s, which is not durable", ErrBadProps, parent.path)
 	case p.module == nil || p.factory != nil:
 		return false, fmt.Errorf("%w: only guests can be durable", ErrBadProps)
-	case p.mailbox != nil:
+	case p.rare.Get().Mailbox != nil:
 		return false, fmt.Errorf("%w: a durable actor has the usual mailbox", ErrBadProps)
 	}
 	if why := sandbox.CannotSave(p.module.Image()); why != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
+	"github.com/wasmactors/wasmactors/host/internal/seldom"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/internal/printable"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -17,12 +18,12 @@ import (
 // Start implements Behaviour: the start envelope, for the instance that admit has got.
 func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	a, x := g.actor, g.inst.Load()
-	if state := a.rules.Load().state; state != nil {
+	if state := a.rules.Load().rare.Get().State; state != nil {
 		if err := g.restore(ctx, *state); err != nil {
 			g.inst.Release()
 			return asFailure(abi.FailureInit, err)
 		}
-		changeRules(a, func(p *Props) { p.state = nil }) // the incarnations after it start over
+		changeRules(a, func(p *Props) { p.rare = p.rare.With(func(r *seldom.Props) { r.State = nil }) }) // the incarnations after it start over
 		g.keepStates(ctx.scr)
 		return nil
 	}

@@ -1,7 +1,7 @@
 package host
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -26,8 +26,7 @@ type Interceptor func(next Receive) Receive
 // its SDK. An actor without interceptors pays nothing for them.
 func (p Props) WithInterceptors(around ...Interceptor) Props {
 	if p.factory == nil {
-		p.wrong = &wrongProps{fmt.Errorf("%w: interceptors are for actors in Go; guests have actor.Intercepted of the SDK", ErrBadProps)}
-		return p
+		return p.WithError(errors.New("interceptors are for actors in Go; guests have actor.Intercepted of the SDK"))
 	}
 	return p.native(intercept(p.factory, slices.Clone(around)))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/seldom"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/printable"
@@ -47,12 +48,10 @@ type Child struct {
 type Props struct {
 	make     func(*actor) Behaviour
 	factory  func() Actor // of an actor in Go
-	wrong    *wrongProps  // a With method does not go with the others
 	module   *Module      // of a guest
 	typ      string
-	mailbox  func(MailboxLimits) Mailbox
 	dispatch *Dispatcher // nil: the default
-	state    *[]byte     // in which the first incarnation of a guest begins; nil: it is started
+	rare     *seldom.Props
 	args     any
 	limits   Limits
 	caps     Capabilities
@@ -64,16 +63,12 @@ type Props struct {
 	life        supervision.Lifetime
 	significant bool
 	crashed     CrashedMessage
-	durable     bool    // see WithDurable
-	events      bool    // see WithEvents
-	keeps       bool    // see WithKeeping
-	spawned     bool    // by a guest, with these options as far as they are kept
-	options     *[]byte // these, for a checkpoint; nil: none, or not kept
-	optionBytes int32   // taken by the options of a guest's spawn
+	durable     bool  // see WithDurable
+	events      bool  // see WithEvents
+	keeps       bool  // see WithKeeping
+	spawned     bool  // by a guest
+	optionBytes int32 // taken by the options of a guest's spawn
 }
-
-// wrongProps is an error in a word of each actor's, whose props have none.
-type wrongProps struct{ err error }
 
 // WithArgs sets what the actor gets at its start: any value that CBOR can hold.
 func (p Props) WithArgs(args any) Props { p.args = args; return p }
@@ -114,7 +109,12 @@ func (p Props) WithSignificant(on bool) Props { p.significant = on; return p }
 
 // WithMailbox gives the actor another mailbox than the usual bounded queue; make
 // is called once for each actor, with its limits.
-func (p Props) WithMailbox(make func(MailboxLimits) Mailbox) Props { p.mailbox = make; return p }
+func (p Props) WithMailbox(make func(MailboxLimits) Mailbox) Props {
+	if make != nil || p.rare.Get().Mailbox != nil {
+		p.rare = p.rare.With(func(r *seldom.Props) { r.Mailbox = make })
+	}
+	return p
+}
 
 // WithCrashedMessage sets what happens to a message whose turn fails.
 func (p Props) WithCrashedMessage(m CrashedMessage) Props { p.crashed = m; return p }
@@ -132,8 +132,8 @@ func (p Props) Type() string { return p.typ }
 // WithError makes p fail: whoever spawns it gets err, as an ErrBadProps. Packages that make props from other values
 // refuse invalid ones so, instead of letting each incarnation fail. A nil err changes nothing.
 func (p Props) WithError(err error) Props {
-	if err != nil && p.wrong == nil {
-		p.wrong = &wrongProps{fmt.Errorf("%w: %w", ErrBadProps, err)}
+	if err != nil && p.rare.Get().Wrong == nil {
+		p.rare = p.rare.With(func(r *seldom.Props) { r.Wrong = fmt.Errorf("%w: %w", ErrBadProps, err) })
 	}
 	return p
 }
@@ -146,8 +146,8 @@ func (p *Props) check() error {
 	switch {
 	case p.make == nil:
 		return fmt.Errorf("%w: they have neither an image nor a factory", ErrBadProps)
-	case p.wrong != nil:
-		return p.wrong.err
+	case p.rare.Get().Wrong != nil:
+		return p.rare.Wrong
 	case p.significant && p.life == supervision.Permanent:
 		return fmt.Errorf("%w: a permanent actor cannot be significant: it is always restarted and never ends by itself", ErrBadProps)
 	case p.module != nil:

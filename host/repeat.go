@@ -170,7 +170,7 @@ func (p *repeats) limitNow(a *actor) {
 	if parent := a.parent; !known {
 		if g, ok := parent.behaviour.(*guest); ok && a.props.spawned {
 			options := []byte(nil)
-			if kept := a.props.options; kept != nil {
+			if kept := a.props.rare.Get().Options; kept != nil {
 				options = *kept
 			}
 			if props, err := g.childProps(a.props.typ, options); err == nil {

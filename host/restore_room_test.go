@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
+	"github.com/wasmactors/wasmactors/host/internal/seldom"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -21,7 +22,7 @@ func savedPuppet(t *testing.T, image *sandbox.Image) (p Props, secret Secret) {
 	ref := l.spawn("saved", p)
 	l.tell(ref, script(rec(recAdd, 7, nil)))
 	state := stateOfGuest(t, l.System, ref)
-	p.state = &state
+	p.rare = p.rare.With(func(r *seldom.Props) { r.State = &state })
 	l.Stop(ref)
 	l.run()
 	return p, l.Secret()
@@ -59,10 +60,10 @@ func TestRestoreWaitsForRoom(t *testing.T) {
 func TestRestoreBeyondALimitIsNoLackOfRoom(t *testing.T) {
 	engine := newEngine(t)
 	p, secret := savedPuppet(t, load(t, engine, "testdata/puppet.wasm"))
-	s := must(saved.Decode(*p.state))(t)
+	s := must(saved.Decode(*p.rare.State))(t)
 	s.Lookouts = []string{"/user/*" + strings.Repeat("a", lookouts.MostBehindStar+1)}
 	changed := must(saved.Encoder.Marshal(s))(t)
-	p.state = &changed
+	p.rare = p.rare.With(func(r *seldom.Props) { r.State = &changed })
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), func(c Config) Config { return c.WithSecret(secret) })
 	ref := l.spawn("saved", p)
 	a := l.table.Get(ref.UID())

@@ -25,7 +25,7 @@ func rulesOf(parent *actor, p *Props) *rules {
 	r.limits.SetDefaults()
 	r.bindMessage()
 	r.compiled = p.capabilities()
-	if parent == nil || r.state != nil {
+	if parent == nil || r.rare.Get().State != nil {
 		return r.own()
 	}
 	if parent.alike == nil {

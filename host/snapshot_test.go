@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
+	"github.com/wasmactors/wasmactors/host/internal/seldom"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -52,7 +53,7 @@ func TestStateThroughBytes(t *testing.T) {
 	m := newStage(t, func(c Config) Config { return c.WithSecret(secret) })
 	silent := m.spawn("silent", Func(func(*Context, Message) error { return nil }))
 	m.clock.Advance(time.Second) // while it was away
-	p.state = &blob
+	p.rare = p.rare.With(func(r *seldom.Props) { r.State = &blob })
 	back := m.spawn("rich", p)
 	if back.UID() != ref.UID() {
 		t.Fatal("the refs differ")
@@ -98,7 +99,7 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 
 	m := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
 	there := []Ref{m.spawn("a1", idle), m.spawn("a2", idle), m.spawn("b1", idle), m.spawn("c1", idle)}
-	p.state = &blob
+	p.rare = p.rare.With(func(r *seldom.Props) { r.State = &blob })
 	back := m.spawn("rich", p)
 	if again := stateOfGuest(t, m.System, back); !slices.Equal(must(saved.Decode(again))(t).Lookouts, []string{"../a*", "./k*"}) {
 		t.Error("it looks out for others, when it is blob again")
@@ -134,7 +135,7 @@ func TestLookoutsGoThroughBytes(t *testing.T) {
 		spoil(s)
 		n := newStage(t, func(c Config) Config { return c.WithSecret(l.Secret()) })
 		changed := must(saved.Encoder.Marshal(s))(t)
-		p.state = &changed
+		p.rare = p.rare.With(func(r *seldom.Props) { r.State = &changed })
 		for i := range 4 {
 			n.spawn(fmt.Sprint("x", i), idle)
 		}
@@ -159,7 +160,7 @@ func TestForeignStates(t *testing.T) {
 		}
 		return nil
 	}
-	p.state = &blob
+	p.rare = p.rare.With(func(r *seldom.Props) { r.State = &blob })
 	if err := begin(p, "other"); err == nil { // another ref
 		t.Error("another actor takes it")
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/seldom"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -40,7 +41,7 @@ func (g *guest) childProps(typ string, options []byte) (Props, error) {
 	p, err := g.withOptions(p, options)
 	if p.spawned = true; a.durable && a.sys.durable != nil && options != nil { // a checkpoint has them
 		kept := append([]byte{}, options...)
-		p.options = &kept
+		p.rare = p.rare.With(func(r *seldom.Props) { r.Options = &kept })
 		p.optionBytes += int32(len(options))
 	}
 	return p, err
