@@ -103,6 +103,9 @@ func TestShowOfAFileThatBeginsWithTheEnd(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		w.spawn(name, host.Guest(load(t, "puppet", modules(t)[0], runtime.ImageConfig{}), "puppet"))
 	}
+	if err := w.Idle(t.Context()); err != nil { // they have started
+		t.Fatal(err)
+	}
 	r := w.end()
 	s := show(t, r, Options{}, 0)
 	begin, end := s.Span()
