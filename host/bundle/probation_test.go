@@ -99,9 +99,10 @@ func TestProbationOfABundle(t *testing.T) {
 // Without a crash the new code stays, also where the process has ended in order meanwhile. Where the manifest names a third code the
 // actors are upgraded to that, and nothing goes back.
 func TestProbationOfABundleEnds(t *testing.T) {
-	k := onProbation(t, 4*time.Second, false)
+	var on *keeping
 	for _, module := range []string{"tally2", "tally1"} {
-		k := startKeeping(t, k.killed(), module)
+		on = onProbation(t, 10*time.Second, false)
+		k := startKeeping(t, on.killed(), module)
 		if k.end(); k.b.Store() != nil {
 			t.Fatal("it has not ended")
 		}
@@ -127,7 +128,7 @@ func TestProbationOfABundleEnds(t *testing.T) {
 		}
 		k.end()
 	}
-	k = startKeeping(t, k.killed(), "save-trap")
+	k := startKeeping(t, on.killed(), "save-trap")
 	if k.b.probation != nil || k.b.Store().Probation() != nil || !strings.Contains(k.log.String(), "the probation of an upgrade ends here") {
 		t.Error(k.log.String())
 	}
