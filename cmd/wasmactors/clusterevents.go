@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,10 +82,13 @@ func (k *lastEvents) keep(e host.Event) {
 // of the last one. nil wants all.
 func (k *lastEvents) behind(after uint64, wants func(*observe.Event) bool) (texts []json.RawMessage, left int, last uint64) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
+	kept := slices.Clone(k.kept)
+	last = k.last
+	dropped := int(k.sub.Dropped())
+	k.mu.Unlock() // patterns take their time, and events go on
 	there := uint64(0)
-	for i := range k.kept {
-		x := &k.kept[i]
+	for i := range kept {
+		x := &kept[i]
 		if x.event.Number <= after {
 			continue
 		}
@@ -92,11 +96,11 @@ func (k *lastEvents) behind(after uint64, wants func(*observe.Event) bool) (text
 			texts = append(texts, x.text)
 		}
 	}
-	left = int(k.last - min(after, k.last) - there)
+	left = int(last - min(after, last) - there)
 	if after == 0 {
-		left = sum(left, int(k.sub.Dropped()))
+		left = sum(left, dropped)
 	}
-	return texts, left, k.last
+	return texts, left, last
 }
 
 // eventsAsked are events of a node that another one asks for. Without it a node is asked for all by a word, as nodes of earlier
@@ -127,6 +131,13 @@ func askedFor(q admin.NodeEvents, node uint16) any {
 
 // matcher is what tells which events are asked for, of which other nodes decide.
 func (x *eventsAsked) matcher() (func(*observe.Event) bool, error) {
+	for _, patterns := range [][]string{x.Types, x.NotTypes, x.Kinds, x.NotKinds} {
+		for _, p := range patterns {
+			if len(p) > mostName {
+				return nil, fmt.Errorf("a pattern of more than %d bytes", mostName)
+			}
+		}
+	}
 	q := observe.EventQuery{Paths: x.Paths, Types: x.Types, Kinds: x.Kinds, But: observe.Except{Paths: x.NotPaths, Types: x.NotTypes, Kinds: x.NotKinds}, Level: x.Level}
 	if x.Since != 0 {
 		q.Since = time.Unix(0, x.Since)

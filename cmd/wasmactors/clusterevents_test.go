@@ -146,6 +146,19 @@ func TestEventsOfOthersAreChecked(t *testing.T) {
 	}
 }
 
+// What another node asks for is bounded, also in its bytes.
+func TestPatternsOfOthersAreBounded(t *testing.T) {
+	long := strings.Repeat("*", mostName+1)
+	for _, x := range []eventsAsked{{Types: []string{long}}, {NotTypes: []string{"a", long}}, {Kinds: []string{long}}, {NotKinds: []string{long}}} {
+		if _, err := x.matcher(); err == nil || !strings.Contains(err.Error(), "bytes") {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := (&eventsAsked{Types: []string{long[1:]}}).matcher(); err != nil {
+		t.Error(err)
+	}
+}
+
 func count(taken []json.RawMessage, left int) [2]int { return [2]int{len(taken), left} }
 
 // All events are shown in the order of their times, each with its node, and who does not answer.
