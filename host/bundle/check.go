@@ -16,7 +16,10 @@ func Check(ctx context.Context, path string, vars Variables, o Options) (*Manife
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{file: file, vars: vars, kinds: o.Services}
+	c, err := o.Words.checker(file, vars, o.Services)
+	if err != nil {
+		return nil, err
+	}
 	m, err := c.parse(data)
 	if err == nil {
 		o.LoadOnly = true

@@ -42,7 +42,7 @@ var mailboxKeys = map[string][]mailbox.Kind{
 func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 	k, _ := mailbox.ParseKind(v.text("kind"))
 	m, name := mailbox.New(k), k.String()
-	if own := c.words.mailbox(v.text("kind")); own != nil {
+	if own := c.words.Mailboxes[v.text("kind")]; own != nil {
 		name = v.text("kind")
 		m = mailbox.Own(name, own)
 		k = m.Kind()

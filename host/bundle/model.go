@@ -32,7 +32,7 @@ type Manifest struct {
 	Main        string        // the top-level actor whose end ends the run, or ""
 
 	named []named // what may be outside of the folder
-	words *Words  // nil: none
+	words Words
 
 	supervision string // what the manifest says of it, see canonical
 }

@@ -55,9 +55,9 @@ type Options struct {
 	// Inputs is called with what the build of a module reads, see build.Options; by any
 	// goroutine.
 	Inputs func(module string, in build.Inputs)
-	// Services are those that the manifest may grant, for [Dev], which reads it.
+	// Services are those that the manifest may grant, for [Dev] and [Check], which read it.
 	Services []service.Kind
-	// Words are those that the manifest may use, for [Dev], which reads it.
+	// Words are those that the manifest may use, for [Dev] and [Check], which read it.
 	Words Words
 	// StateDir is the folder for the state of a bundle's services; if it is nil or returns "", no state
 	// is kept.
@@ -330,7 +330,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if b.loadOnly {
 		return nil, errors.New("bundle: it was opened with LoadOnly, so nobody was asked about what it reaches when it runs")
 	}
-	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(b.Manifest.spawnOptions).
+	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(b.Manifest.words.SpawnOptions).
 		WithIdleAfter(b.Manifest.IdleAfter).WithMostAwake(b.Manifest.MostAwake).WithMaxActors(b.Manifest.MostActors)
 	if b.Manifest.Memory > 0 {
 		cfg = cfg.WithMemory(b.Manifest.Memory)

@@ -106,7 +106,7 @@ func (c *checker) routing(name string, v view) *Routing {
 	if r.Logic == "" {
 		r.Logic = "round-robin"
 	}
-	r.own = c.words.logic(r.Logic)
+	r.own = c.words.Logics[r.Logic]
 	d := v.object("routing")
 	r.Hashing = router.Hashing{Header: d.text("header"), Field: d.text("field"), VirtualNodes: d.whole("virtual-nodes", 0), Load: d.number("load", 0)}
 	r.Within, r.Interval = d.duration("within", 0), d.duration("interval", 0)

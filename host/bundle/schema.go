@@ -11,7 +11,7 @@ import (
 //go:generate go test -count=1 -run ^TestReachesAreListed$ . -update
 
 // Schema is the JSON Schema (draft 2020-12) of manifests that may grant these services.
-func Schema(kinds ...service.Kind) []byte { return schemaWith(nil, kinds) }
+func Schema(kinds ...service.Kind) []byte { return Words{}.Schema(kinds...) }
 
 func schemaWith(w *Words, kinds []service.Kind) []byte {
 	whole, actor := grammarOf(kinds)

@@ -92,7 +92,7 @@ func enumWith(words func(*Words) []string, doc string, values ...string) *shape 
 
 // texts are the values of an enum, with those of an embedder.
 func (s *shape) texts(w *Words) []string {
-	if s.words == nil || w == nil {
+	if s.words == nil {
 		return s.enum
 	}
 	return append(slices.Clip(s.enum), s.words(w)...)
@@ -163,7 +163,7 @@ type checker struct {
 	nodes   int
 	vars    Variables
 	kinds   []service.Kind // that may be granted
-	words   *Words         // an embedder's
+	words   Words          // an embedder's
 	grammar *shape
 	root    *yaml.Node               // once it was parsed
 	grown   int                      // bytes that the values of variables have added
@@ -352,8 +352,8 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 			return
 		}
 		switch {
-		case s.enum != nil && !slices.Contains(s.texts(c.words), v):
-			c.at(n, "%s cannot be %q%s", where, v, suggestion(v, s.texts(c.words)))
+		case s.enum != nil && !slices.Contains(s.texts(&c.words), v):
+			c.at(n, "%s cannot be %q%s", where, v, suggestion(v, s.texts(&c.words)))
 		case s.match != nil && !s.match.MatchString(v), slices.Contains(s.not, v):
 			c.at(n, "%s: %q is not %s", where, v, s.what)
 		}

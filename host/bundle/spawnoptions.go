@@ -17,9 +17,12 @@ const (
 
 // SpawnOptions reads the options that a guest gives to a spawn: CBOR, with the keys
 // of a manifest's actor. It is meant for host.Config.WithSpawnOptions.
-func SpawnOptions(options []byte) (host.SpawnOptions, error) { return spawnOptionsWith(nil, options) }
+func SpawnOptions(options []byte) (host.SpawnOptions, error) {
+	return Words{}.SpawnOptions(options)
+}
 
-func spawnOptionsWith(w *Words, options []byte) (host.SpawnOptions, error) {
+// SpawnOptions is [SpawnOptions] with the words.
+func (w Words) SpawnOptions(options []byte) (host.SpawnOptions, error) {
 	var given map[string]any
 	var o host.SpawnOptions
 	if err := (host.Message{Payload: options}).Decode(&given); err != nil {
@@ -66,9 +69,4 @@ func (c *checker) spawnOptions(v view) (o host.SpawnOptions) {
 		}
 	}
 	return o
-}
-
-// spawnOptions reads the options of the manifest's guests.
-func (m *Manifest) spawnOptions(options []byte) (host.SpawnOptions, error) {
-	return spawnOptionsWith(m.words, options)
 }

@@ -41,26 +41,8 @@ func (w *Words) logics() []string    { return slices.Sorted(maps.Keys(w.Logics))
 func (w *Words) curves() []string    { return slices.Sorted(maps.Keys(w.Curves)) }
 func (w *Words) jitters() []string   { return slices.Sorted(maps.Keys(w.Jitters)) }
 
-// Those of a name; nil: there is none.
-func (w *Words) mailbox(name string) func(host.MailboxLimits) host.Mailbox {
-	if w == nil {
-		return nil
-	}
-	return w.Mailboxes[name]
-}
-
-func (w *Words) logic(name string) router.Make {
-	if w == nil {
-		return nil
-	}
-	return w.Logics[name]
-}
-
 // delays completes what the manifest says of a backoff.
 func (w *Words) delays(s *backoff.Spec) {
-	if w == nil {
-		return
-	}
 	if curve := w.Curves[s.Curve]; curve != nil {
 		s.OwnCurve = curve(s.Min, s.Max)
 	}
@@ -109,21 +91,17 @@ func (w Words) Load(path string, vars Variables, kinds ...service.Kind) (*Manife
 
 // Parse is [ParseWith] for manifests that may use the words. It fails if they cannot be used.
 func (w Words) Parse(file string, data []byte, vars Variables, kinds ...service.Kind) (*Manifest, error) {
-	if err := w.check(); err != nil {
+	c, err := w.checker(file, vars, kinds)
+	if err != nil {
 		return nil, err
 	}
-	c := &checker{file: file, vars: vars, kinds: kinds, words: &w}
-	m, err := c.parse(data)
-	if m != nil {
-		m.words = &w
-	}
-	return m, err
+	return c.parse(data)
+}
+
+// checker is one for a manifest that may use the words.
+func (w *Words) checker(file string, vars Variables, kinds []service.Kind) (*checker, error) {
+	return &checker{file: file, vars: vars, kinds: kinds, words: *w}, w.check()
 }
 
 // Schema is [Schema] with the words.
 func (w Words) Schema(kinds ...service.Kind) []byte { return schemaWith(&w, kinds) }
-
-// SpawnOptions is [SpawnOptions] with the words.
-func (w Words) SpawnOptions(options []byte) (host.SpawnOptions, error) {
-	return spawnOptionsWith(&w, options)
-}

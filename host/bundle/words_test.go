@@ -57,6 +57,12 @@ func TestWordsTakeEffect(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Check(context.Background(), dir, nil, Options{}); err == nil || !strings.Contains(err.Error(), `cannot be "tight"`) {
+		t.Errorf("checked without the words: %v", err)
+	}
+	if _, err := Check(context.Background(), dir, nil, Options{Words: w}); err != nil {
+		t.Errorf("checked with them: %v", err)
+	}
 	m, err := w.Load(dir, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +128,7 @@ func TestWordsOfSpawns(t *testing.T) {
 	}
 	if m, err := w.Parse("f", []byte(minimal), nil); err != nil {
 		t.Error(err)
-	} else if o, err := m.spawnOptions(raw); err != nil || o.Mailbox == nil {
+	} else if o, err := m.words.SpawnOptions(raw); err != nil || o.Mailbox == nil {
 		t.Errorf("the manifest's guests: %v", err)
 	}
 }
