@@ -17,9 +17,9 @@ type rules struct {
 }
 
 // rulesOf makes the rules of a child, or finds those of the one before, if that has the same props: most parents have
-// children of one kind, and the rules are a quarter of a child. The first words, functions among them, tell most others
-// apart. The parent's family is locked; nil: a guardian is made.
+// children of one kind, and the rules are a quarter of a child. The parent's family is locked; nil: a guardian is made.
 func rulesOf(parent *actor, p *Props) *rules {
+	const hintBytes = 64 // of props: they tell most others apart, since functions stand first
 	r := rules{Props: *p}
 	r.args = nil
 	r.limits.SetDefaults()
@@ -31,7 +31,7 @@ func rulesOf(parent *actor, p *Props) *rules {
 	if parent.alike == nil {
 		parent.alike = new(likeness.Last[rules])
 	}
-	return parent.alike.Share(bytesOf(&r.Props)[:64], func(last *rules) bool { return identical(&r.Props, &last.Props) }, r.own)
+	return parent.alike.Share(bytesOf(&r.Props)[:hintBytes], func(last *rules) bool { return identical(&r.Props, &last.Props) }, r.own)
 }
 
 // own is a copy on the heap, with what follows from the props.

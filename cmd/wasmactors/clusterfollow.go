@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/admin/client"
-	"github.com/wasmactors/wasmactors/host/observe"
 )
 
 // clusterEventQuery reads the flags of events, and the actors that are named.
@@ -22,18 +21,13 @@ func clusterEventQuery(c *cli.Context, names []string) (url.Values, error) {
 	for _, p := range append(slices.Clone(names), c.StringSlice("path")...) {
 		q.Add("path", pathOf(p))
 	}
-	for _, p := range c.StringSlice("not-path") {
-		q.Add("not-path", pathOf(p))
-	}
-	for _, name := range []string{"type", "not-type"} {
-		for _, t := range c.StringSlice(name) {
-			q.Add(name, t)
-		}
+	for _, t := range c.StringSlice("type") {
+		q.Add("type", t)
 	}
 	if err := addKinds(c, q); err != nil {
 		return nil, err
 	}
-	return q, addLevelAndSince(c, q)
+	return q, addFilters(c, q)
 }
 
 // followEvery is how often nodes are asked for new events.
@@ -136,19 +130,6 @@ func (f *follower) lines(all *admin.ClusterNodes) error {
 			if err := write(f.env.stdout, `{"node":`+string(name)+","+string(text[1:])+"\n"); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// addKinds reads the flags for kinds of events.
-func addKinds(c *cli.Context, q url.Values) error {
-	for _, name := range []string{"kind", "not-kind"} {
-		for _, k := range c.StringSlice(name) {
-			if !slices.Contains(observe.EventKinds(), k) {
-				return usage("--%s: %q is not one of %s%s", name, k, joined(observe.EventKinds()), didYouMean(k, observe.EventKinds()))
-			}
-			q.Add(name, k)
 		}
 	}
 	return nil

@@ -47,17 +47,14 @@ func (x *membership) reportTo(sys *host.System) error {
 		if m.Kind != abi.KindMessage || m.Correlation == 0 {
 			return nil
 		}
-		var trees bool
-		var what string
-		var events eventsAsked
-		if m.Decode(&trees) != nil && (m.Decode(&what) != nil || what != asksEvents && !ordered(what)) && (what != "" || m.Decode(&events) != nil) {
+		trees, what, events, ok := readAsked(m)
+		if !ok {
 			return ctx.ReplyError(takesTrees + ", or " + asksEvents + ", " + asksStatus + ", " + ordersDrain + ", " + ordersUndo)
 		}
-		chosen := what == "" && m.Decode(&trees) != nil
-		if (what != "" || chosen) && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
+		if (what != "" || events != nil) && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
 			return ctx.ReplyError("that is for operators")
 		}
-		if chosen {
+		if events != nil {
 			wants, err := events.matcher()
 			if err != nil {
 				return ctx.ReplyError(err.Error())
@@ -90,6 +87,18 @@ func (x *membership) reportTo(sys *host.System) error {
 		return ctx.Reply(last.text)
 	}))
 	return err
+}
+
+// readAsked is what the reporter is asked: a report with or without the tree, something by a word, or chosen events.
+func readAsked(m host.Message) (trees bool, what string, events *eventsAsked, ok bool) {
+	if m.Decode(&trees) == nil {
+		return trees, "", nil, true
+	}
+	if m.Decode(&what) == nil {
+		return false, what, nil, what == asksEvents || ordered(what)
+	}
+	events = &eventsAsked{}
+	return false, "", events, m.Decode(events) == nil
 }
 
 // report is how this node does.

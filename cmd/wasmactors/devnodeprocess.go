@@ -192,7 +192,7 @@ func (n *devNode) startAgain(m *bundle.Manifest) {
 	n.devNodes.mu.Lock()
 	stopped := n.devNodes.stopped
 	n.devNodes.mu.Unlock()
-	if stopped || n.running() != nil {
+	if stopped {
 		return
 	}
 	if _, err := n.launch(m); err != nil && !errors.Is(err, errNotNeeded) {

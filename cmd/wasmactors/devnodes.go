@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -417,10 +418,9 @@ func (p *devNodes) close() {
 // processes are the nodes that run, as text.
 func (p *devNodes) processes() string {
 	var parts []string
-	for _, n := range p.nodes {
-		if run := n.running(); run != nil {
-			parts = append(parts, fmt.Sprintf("%s=%d", n.name, run.cmd.Process.Pid))
-		}
+	all := p.pids()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		parts = append(parts, fmt.Sprintf("%s=%d", name, all[name]))
 	}
 	return strings.Join(parts, " ")
 }

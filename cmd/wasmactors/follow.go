@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,7 @@ func traceCommand(env *environment) *cli.Command {
 
 func kindFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "kind", Usage: "events of `KIND`: " + strings.Join(observe.EventKinds(), ", ")},
+		&cli.StringSliceFlag{Name: "kind", Usage: "events of `KIND`: " + joined(observe.EventKinds())},
 		&cli.StringSliceFlag{Name: "not-kind", Usage: "all but events of `KIND`"},
 	}
 }
@@ -120,19 +121,33 @@ func eventQuery(c *cli.Context) (url.Values, error) {
 		return nil, err
 	}
 	q := query(sel)
+	if c.Bool("follow") {
+		q.Set("follow", "true")
+	}
+	return q, addFilters(c, q)
+}
+
+// addKinds reads the flags for kinds of events.
+func addKinds(c *cli.Context, q url.Values) error {
+	for _, name := range []string{"kind", "not-kind"} {
+		for _, k := range c.StringSlice(name) {
+			if !slices.Contains(observe.EventKinds(), k) {
+				return usage("--%s: %q is not one of %s%s", name, k, joined(observe.EventKinds()), didYouMean(k, observe.EventKinds()))
+			}
+			q.Add(name, k)
+		}
+	}
+	return nil
+}
+
+// addFilters reads what leaves events out, apart from their kinds.
+func addFilters(c *cli.Context, q url.Values) error {
 	for _, p := range c.StringSlice("not-path") {
 		q.Add("not-path", pathOf(p))
 	}
 	for _, t := range c.StringSlice("not-type") {
 		q.Add("not-type", t)
 	}
-	if c.Bool("follow") {
-		q.Set("follow", "true")
-	}
-	return q, addLevelAndSince(c, q)
-}
-
-func addLevelAndSince(c *cli.Context, q url.Values) error {
 	if text := c.String("level"); text != "" {
 		if _, ok := host.ParseLevel(text); !ok {
 			return usage("--level must be one of %s, not %q", strings.Join(host.LevelNames(), ", "), text)

@@ -25,7 +25,7 @@ func topCommand(env *environment) *cli.Command {
 			"   wasmactors top --sort crashes --state suspended\n" +
 			"   wasmactors top --once --limit 10 --json",
 		Flags: reachFlags(append(selectFlags(),
-			&cli.StringFlag{Name: "sort", Value: "turns", Usage: "sort by `WHAT`: " + strings.Join(observe.Sorts(), ", ")},
+			&cli.StringFlag{Name: "sort", Value: "turns", Usage: "sort by `WHAT`: " + joined(observe.Sorts())},
 			&cli.BoolFlag{Name: "asc", Usage: "the smallest first"},
 			&cli.StringFlag{Name: "search", Usage: "actors with `TEXT` in their path or type"},
 			&cli.IntFlag{Name: "limit", Value: 40, Usage: "print `N` actors (with --once)"},
@@ -45,7 +45,7 @@ func topCommand(env *environment) *cli.Command {
 				every = time.Second
 			}
 			if !slices.Contains(observe.Sorts(), c.String("sort")) {
-				return usage("--sort: %q is not one of %s%s", c.String("sort"), strings.Join(observe.Sorts(), ", "), didYouMean(c.String("sort"), observe.Sorts()))
+				return usage("--sort: %q is not one of %s%s", c.String("sort"), joined(observe.Sorts()), didYouMean(c.String("sort"), observe.Sorts()))
 			}
 			t := &top{client: r.Client, sel: sel, sort: c.String("sort"), desc: !c.Bool("asc"), search: c.String("search"), limit: c.Int("limit")}
 			if t.limit < 1 || t.limit > observe.MaxLimit {

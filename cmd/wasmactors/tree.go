@@ -25,7 +25,7 @@ func treeCommand(env *environment) *cli.Command {
 		Flags: reachFlags(
 			&cli.IntFlag{Name: "depth", Usage: "show `N` levels (default: 3)"},
 			&cli.IntFlag{Name: "limit", Usage: "show at most `N` children of each actor (default: 100)"},
-			&cli.StringFlag{Name: "sort", Usage: "sort children by `WHAT`: " + strings.Join(observe.Sorts(), ", ")},
+			&cli.StringFlag{Name: "sort", Usage: "sort children by `WHAT`: " + joined(observe.Sorts())},
 			&cli.BoolFlag{Name: "desc", Usage: "the largest first"},
 		),
 		Action: reaching(env, func(c *cli.Context, r *reached) error {
