@@ -25,8 +25,8 @@ type output struct {
 // logBudget bounds what the guest logs in one turn.
 type logBudget struct {
 	phase uint64
-	lines int
-	bytes int
+	lines int32 // at most MaxLogLines
+	bytes int32 // at most MaxLogBytes
 	over  bool
 }
 
@@ -133,14 +133,15 @@ func (x *Instance) logLine(level int, text []byte) {
 		*b = logBudget{phase: phase}
 	}
 	text = text[:clipLen(text, MaxLogLine)]
-	if b.lines++; b.lines > MaxLogLines || b.bytes+len(text) > MaxLogBytes {
+	if b.lines == MaxLogLines || int(b.bytes)+len(text) > MaxLogBytes {
 		if !b.over {
 			b.over = true
 			x.in.Log.GuestLog(abi.LogWarn, []byte("this turn has logged too much; the rest is dropped"))
 		}
 		return
 	}
-	b.bytes += len(text)
+	b.lines++
+	b.bytes += int32(len(text))
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, replacement)
 		text = text[:clipLen(text, MaxLogLine)]
