@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/family"
-	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
@@ -192,7 +190,7 @@ func treeOf(s *System) (all []*actor) {
 }
 
 func headOf(s *System, all []*actor) *saved.Head {
-	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.dice.save(), Children: childrenOf(s.user, func(k *actor) bool { return k.durable })}
+	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.dice.save()}
 	h.Super.Undecided = slices.DeleteFunc(h.Super.Undecided, func(r supervisor.ReportState) bool {
 		return !slices.ContainsFunc(all, func(a *actor) bool { return a.uid == r.Of })
 	})
@@ -211,7 +209,7 @@ func wholeOf(a *actor, s *saved.State) error {
 		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.holds.has(holdPaused), Below: a.holds.has(holdBelow), Begun: a.begun.Load(),
 		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.startedAt.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
-		Super: a.super.Save(uidOf), Jitter: a.dice.save(),
+		Super: a.super.Save(uidOf), Jitter: a.dice.save(), Noted: &saved.Noted{Record: a.member.Record.State(), Orders: a.member.Orders, Suspended: a.member.Suspended},
 	}
 	if kept := a.props.rare.Get().Options; kept != nil {
 		w.Options = *kept
@@ -246,8 +244,8 @@ func wholeOf(a *actor, s *saved.State) error {
 		return err
 	}
 	w.Failed = w.Life == life.Failed
-	err := g.saveRewind(w)
-	if err == nil {
+	var err error
+	if w.Rewind, err = saved.RewindOf(g.inst.States, g.inst.Image); err == nil {
 		w.Trial, err = saved.TrialOf(g.trial, g.inst.Image)
 	}
 	if err != nil {
@@ -267,37 +265,23 @@ func wholeOf(a *actor, s *saved.State) error {
 func (b *recordedBox) save(w *saved.Waiting) (mail []saved.Mail, position uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.counting(func(e *Envelope) { mail = append(mail, w.Mail(e, b.a.sysq.Waiting())) })
+	return mail, b.position
+}
+
+// counting calls f for what waits and still counts: the rest is dropped when its turn comes. The caller holds the lock.
+func (b *recordedBox) counting(f func(*Envelope)) {
 	var es []*Envelope
 	for e := b.inner.Pop(); e != nil; e = b.inner.Pop() {
 		es = append(es, e)
 		if e.Kind != abi.KindMessage {
-			switch b.a.work.StillCounts(b.a, e, b.a.sysq.Waiting()) {
-			case work.Over, work.Late, work.Forged:
-				continue // it is dropped when its turn comes
+			if v := b.a.work.StillCounts(b.a, e, b.a.sysq.Waiting()); v != work.Counts && v != work.CountsLater {
+				continue
 			}
 		}
-		mail = append(mail, w.Mail(e, b.a.sysq.Waiting()))
+		f(e)
 	}
 	b.inner.PushFront(es...)
-	return mail, b.position
-}
-
-func (g *guest) saveRewind(w *saved.Whole) (err error) {
-	s := g.inst.States
-	if s == nil {
-		return nil
-	}
-	w.Rewind = &saved.Rewind{Why: s.Why}
-	if s.Why != "" {
-		return nil
-	}
-	if w.Rewind.Guest, err = sandbox.AppendSnapshot(nil, g.inst.Image, &s.Snap); err != nil {
-		return err
-	}
-	for _, l := range s.Log {
-		w.Rewind.Log = append(w.Rewind.Log, saved.Logged{Mail: saved.MailOf(l.Mail), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
-	}
-	return nil
 }
 
 // Restore implements rebuild.Port.
@@ -448,18 +432,11 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 		g.inst.Failed = w.Failed
 	}
 	if r := w.Rewind; r != nil {
-		g.inst.States = &instance.States{Why: r.Why}
-		if r.Why == "" {
-			snap, err := sandbox.DecodeSnapshot(g.inst.Image, r.Guest, 0)
-			if err != nil {
-				return err
-			}
-			g.inst.States.Snap = *snap
-			for i := range r.Log {
-				l := &r.Log[i]
-				g.inst.States.Remember(instance.Logged{Mail: l.Mail.Envelope(), Now: l.Now, Turn: l.Turn, Behind: l.Behind, Unread: l.Unread})
-			}
+		states, err := r.States(g.inst.Image)
+		if err != nil {
+			return err
 		}
+		g.inst.States = states
 		g.inst.NoteStates()
 	}
 	if err := a.restoreHeld(scr, x); err != nil {
@@ -507,23 +484,8 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 
 // restoreFamily restores what a supervisor has noted about its children.
 func restoreFamily(a *actor, children []saved.Child, state *supervisor.State, jitter []byte) error {
-	members := map[abi.Ref]*family.Member[*actor]{}
-	for _, m := range a.super.Family.Members() {
-		members[m.Child.uid] = m
-	}
-	for i := range children {
-		k := &children[i]
-		m, ok := members[k.Ref], false
-		if m == nil {
-			return fmt.Errorf("its child %q is not there", k.Name)
-		}
-		if m.Record, ok = k.Record.Child(); !ok {
-			return fmt.Errorf("what is noted about its child %q cannot be", k.Name)
-		}
-		m.Orders, m.Suspended = k.Orders, k.Suspended
-	}
-	if !a.super.Load(state, func(ref abi.Ref) *family.Member[*actor] { return members[ref] }) {
-		return errors.New("its supervision is about children that are not there")
+	if err := saved.LoadFamily(&a.super, children, state, uidOf); err != nil {
+		return err
 	}
 	if jitter != nil {
 		a.random()

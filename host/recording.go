@@ -1,10 +1,10 @@
 package host
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -94,7 +94,7 @@ func recordedOf(a *actor) (b *recordedBox) {
 // recordedMailbox stands before the mailbox of an actor in a system with a recorder.
 func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
 	return func(l MailboxLimits) Mailbox {
-		b, usual := &recordedBox{a: a}, &usualBox{}
+		b, usual := &recordedBox{a: a}, &box.Plain{}
 		usual.Init(l)
 		if b.inner = usual; make != nil {
 			b.inner = make(l)
@@ -106,20 +106,6 @@ func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLim
 		a.sealed.box = b
 		return b
 	}
-}
-
-// usualBox is the usual mailbox as a Mailbox.
-type usualBox struct{ mailbox.Mailbox }
-
-// Push implements Mailbox.
-func (b *usualBox) Push(e *Envelope) error {
-	switch err := b.Mailbox.Push(e); {
-	case err == nil:
-		return nil
-	case errors.Is(err, mailbox.ErrClosed):
-		return ErrStopped
-	}
-	return ErrMailboxFull
 }
 
 // Push implements Mailbox.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
@@ -158,7 +159,7 @@ func limitActor(a *actor, l Limits) {
 	}
 	a.account.Limit(l.Held)
 	if b := recordedOf(a); b != nil {
-		if usual, ok := b.inner.(*usualBox); ok {
+		if usual, ok := b.inner.(*box.Plain); ok {
 			usual.SetLimits(mailbox.Limits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
 		}
 	}
@@ -568,17 +569,11 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 func (b *recordedBox) list() (mail []record.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var es []*Envelope
-	for e := b.inner.Pop(); e != nil; e = b.inner.Pop() {
-		es = append(es, e)
-		if e.Kind != abi.KindMessage && b.a.work.StillCounts(b.a, e, b.a.sysq.Waiting()) != work.Counts {
-			continue // it is dropped when its turn comes
-		}
+	b.counting(func(e *Envelope) {
 		var m record.Message
 		m.Set(e)
 		m.Headers, m.Payload = bytes.Clone(m.Headers), bytes.Clone(m.Payload)
 		mail = append(mail, m)
-	}
-	b.inner.PushFront(es...)
+	})
 	return mail
 }

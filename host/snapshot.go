@@ -36,7 +36,9 @@ func (g *guest) saveTo(s *saved.State) (err error) {
 	}
 	s.SetWork(&a.work)
 	s.Lookouts = a.sys.lookouts.Of(a)
-	s.Children = childrenOf(a, func(*actor) bool { return true })
+	if s.Whole == nil { // a checkpoint has them as actors of their own
+		s.Children = childrenOf(a)
+	}
 	return nil
 }
 
@@ -61,10 +63,10 @@ func (g *guest) saveInstance() ([]byte, error) {
 }
 
 // childrenOf are the children that a snapshot has.
-func childrenOf(a *actor, has func(*actor) bool) (all []saved.Child) {
+func childrenOf(a *actor) (all []saved.Child) {
 	for _, m := range a.super.Family.Members() {
 		k := m.Child
-		if k.life.State() == life.Stopped || !has(k) { // another one may have its name
+		if k.life.State() == life.Stopped { // another one may have its name
 			continue
 		}
 		all = append(all, saved.Child{
@@ -117,7 +119,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 // checkpoint.
 func (a *actor) restoreHeld(scr *scratch, s *saved.State) error {
 	return s.Work(&a.work, a, func(w *saved.Watch) error {
-		if t := a.sys.here(w.Ref); s.Whole != nil && (s.Whole.Knows[w.Ref] || t != nil && t.durable) {
+		if t := a.sys.here(w.Ref); s.Whole != nil && (s.Whole.Knows(w.Ref) || t != nil && t.durable) {
 			_, err := a.work.AddWatch(a, w.Ref, w.Path)
 			return err
 		}

@@ -1,18 +1,13 @@
 package durable
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
-	"io"
 	"sync/atomic"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/wasmactors/wasmactors/host"
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
@@ -26,7 +21,8 @@ import (
 const (
 	tagMark  = 3
 	tagPiece = 4 // position of the mark, number, bytes
-	tagDone  = 5 // position of the mark, pieces, bytes, their CRC-32C, actors
+	tagDone  = 5 // position of the mark, pieces, bytes, their CRC-32C, actors; in stores of earlier releases
+	tagKept  = 9 // the same, and how many of the pieces and bytes are before the index
 )
 
 // mark, piece and done are what decode returns for them.
@@ -43,6 +39,9 @@ type (
 		bytes  uint64
 		sum    uint32
 		actors uint32
+
+		frames uint32 // pieces before the index; 0: there is none
+		states uint64 // bytes of those
 	}
 )
 
@@ -50,14 +49,16 @@ const (
 	pieceBytes = 256 << 10 // of a record: those of others wait behind few of them
 	pieceHead  = 2 + 8 + 4
 	doneBytes  = 2 + 8 + 4 + 8 + 4 + 4
+	keptBytes  = doneBytes + 4 + 8
 )
 
 func (d *done) encode() []byte {
-	b := binary.LittleEndian.AppendUint64([]byte{version, tagDone}, uint64(d.mark))
+	b := binary.LittleEndian.AppendUint64([]byte{version, tagKept}, uint64(d.mark))
 	b = binary.LittleEndian.AppendUint32(b, d.pieces)
 	b = binary.LittleEndian.AppendUint64(b, d.bytes)
 	b = binary.LittleEndian.AppendUint32(b, d.sum)
-	return binary.LittleEndian.AppendUint32(b, d.actors)
+	b = binary.LittleEndian.AppendUint32(b, d.actors)
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, d.frames), d.states)
 }
 
 // decodeCheckpoint reads a record of a checkpoint; false if it is none, or not well formed.
@@ -67,115 +68,21 @@ func decodeCheckpoint(b []byte) (v any, ok bool) {
 		return &mark{}, true
 	case b[1] == tagPiece && len(b) > pieceHead:
 		return &piece{wal.Position(binary.LittleEndian.Uint64(b[2:])), binary.LittleEndian.Uint32(b[10:]), bytes.Clone(b[pieceHead:])}, true
-	case b[1] == tagDone && len(b) == doneBytes:
-		return &done{
-			wal.Position(binary.LittleEndian.Uint64(b[2:])), binary.LittleEndian.Uint32(b[10:]), binary.LittleEndian.Uint64(b[14:]),
-			binary.LittleEndian.Uint32(b[22:]), binary.LittleEndian.Uint32(b[26:]),
-		}, true
+	case b[1] == tagDone && len(b) == doneBytes, b[1] == tagKept && len(b) == keptBytes:
+		d := &done{
+			mark: wal.Position(binary.LittleEndian.Uint64(b[2:])), pieces: binary.LittleEndian.Uint32(b[10:]), bytes: binary.LittleEndian.Uint64(b[14:]),
+			sum: binary.LittleEndian.Uint32(b[22:]), actors: binary.LittleEndian.Uint32(b[26:]),
+		}
+		if b[1] == tagKept {
+			d.frames, d.states = binary.LittleEndian.Uint32(b[30:]), binary.LittleEndian.Uint64(b[34:])
+			return d, d.frames > 0 && d.frames < d.pieces && d.states < d.bytes
+		}
+		return d, true
 	}
 	return nil, false
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// gathered is a checkpoint that is being read.
-type gathered struct {
-	at     wal.Position // of its mark; 0: none was seen
-	data   []byte
-	pieces uint32
-}
-
-// add takes a piece; others than the next one are of a checkpoint that was given up.
-func (g *gathered) add(p *piece) {
-	if g.at != 0 && p.mark == g.at && p.n == g.pieces {
-		g.data, g.pieces = append(g.data, p.data...), g.pieces+1
-	}
-}
-
-// end returns the parts; nil: it is the end of another checkpoint.
-func (g *gathered) end(d *done) ([][]byte, error) {
-	if g.at == 0 || d.mark != g.at {
-		return nil, nil
-	}
-	if d.pieces != g.pieces || d.bytes != uint64(len(g.data)) || crc32.Checksum(g.data, castagnoli) != d.sum {
-		return nil, fmt.Errorf("%w: the checkpoint of position %d has other bytes than were written", ErrRecord, d.mark)
-	}
-	parts, err := unpack(g.data)
-	if err == nil && len(parts) != int(d.actors)+1 {
-		err = fmt.Errorf("%d parts instead of %d", len(parts), d.actors+1)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: the checkpoint of position %d: %w", ErrRecord, d.mark, err)
-	}
-	return parts, nil
-}
-
-// mostPart bounds a part: the memory of a guest, and what the host holds for it.
-const mostPart = 5 << 30
-
-// smallPart is how many bytes a part has at most that shares its room with others.
-const smallPart = 16 << 10
-
-// packer compresses parts.
-type packer struct {
-	to  bytes.Buffer
-	z   *zstd.Encoder
-	n   int
-	len [binary.MaxVarintLen64]byte
-}
-
-func newPacker() *packer {
-	p := &packer{}
-	p.z, _ = zstd.NewWriter(&p.to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)) // the options are valid
-	return p
-}
-
-func (p *packer) add(b []byte) error {
-	p.n++
-	if _, err := p.z.Write(p.len[:binary.PutUvarint(p.len[:], uint64(len(b)))]); err != nil {
-		return err
-	}
-	_, err := p.z.Write(b)
-	return err
-}
-
-// unpack is what a packer was given.
-func unpack(b []byte) (parts [][]byte, err error) {
-	z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
-	if err != nil {
-		return nil, err
-	}
-	defer z.Close()
-	r := bufio.NewReader(z)
-	var room []byte // for small parts, which are many
-	for {
-		n, err := binary.ReadUvarint(r)
-		if errors.Is(err, io.EOF) {
-			return parts, nil
-		}
-		if err == nil && n > mostPart {
-			err = fmt.Errorf("a part of %d bytes", n)
-		}
-		var part []byte
-		switch {
-		case err != nil:
-		case n <= smallPart:
-			if uint64(len(room)) < n {
-				room = make([]byte, 16*smallPart)
-			}
-			part, room = room[:n:n], room[n:]
-			_, err = io.ReadFull(r, part)
-		default:
-			var large bytes.Buffer // it grows with what is there
-			_, err = io.CopyN(&large, r, int64(n))
-			part = large.Bytes()
-		}
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part)
-	}
-}
 
 // When a checkpoint is due.
 const (
@@ -309,10 +216,12 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	var bytes, work int64 // before it
 	waits := 0
 	add := func(part []byte) error {
-		if err := s.modules.has(part); err != nil {
-			return err
+		of, err := port.Part(part)
+		if err == nil {
+			s.modules.has(&of)
+			p.add(&of, part)
 		}
-		return p.add(part)
+		return err
 	}
 	defer func() {
 		if err != nil { // all of that is still to be repeated
@@ -347,21 +256,18 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 		err = add(raw[i])
 		raw[i] = nil
 	}
-	if err == nil {
-		err = p.z.Close()
-	}
 	if err != nil {
 		return err
 	}
-	if err := s.write(at, p.to.Bytes(), p.n-1); err != nil {
+	if err := s.write(at, p); err != nil {
 		return err
 	}
 	if err := s.settle(at); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.due.Store(min(max(leastDue, int64(p.to.Len())), s.opt.Size/8))
-	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(p.to.Len()), Actors: p.n - 1, Pause: pause}
+	s.due.Store(min(max(leastDue, int64(len(p.to))), s.opt.Size/8))
+	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(len(p.to)), Actors: p.n - 1, Pause: pause}
 	s.mu.Unlock()
 	if s.past == nil { // first: what is kept must not have a gap to the log
 		err = s.noPast()
@@ -376,25 +282,31 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 const mostRaw = 64 << 20
 
 // write writes the pieces of a checkpoint, and waits until they are durable.
-func (s *Store) write(at wal.Position, b []byte, actors int) error {
-	end := done{mark: at, bytes: uint64(len(b)), sum: crc32.Checksum(b, castagnoli), actors: uint32(actors)}
+func (s *Store) write(at wal.Position, p *packer) error {
+	end := done{mark: at, actors: uint32(p.n - 1)}
+	end.frames, end.states = p.end()
+	end.bytes, end.sum = uint64(len(p.to)), crc32.Checksum(p.to, castagnoli)
 	head := make([]byte, 0, pieceHead)
-	for len(b) > 0 {
-		n := min(len(b), pieceBytes)
-		head = binary.LittleEndian.AppendUint64(append(head[:0], version, tagPiece), uint64(at))
-		head = binary.LittleEndian.AppendUint32(head, end.pieces)
-		p, err := s.append(head, b[:n])
-		if err == nil {
-			err = s.log.Await(s.stop, p) // one at a time: records of others are written in between
+	before, waits := 0, 0
+	for _, to := range p.ends {
+		for b := p.to[before:to]; len(b) > 0; end.pieces++ {
+			n := min(len(b), pieceBytes)
+			head = binary.LittleEndian.AppendUint64(append(head[:0], version, tagPiece), uint64(at))
+			head = binary.LittleEndian.AppendUint32(head, end.pieces)
+			p, err := s.append(head, b[:n])
+			if waits += n; err == nil && waits >= pieceBytes {
+				err, waits = s.log.Await(s.stop, p), 0 // so much at a time: records of others are written in between
+			}
+			if err != nil {
+				return err
+			}
+			b = b[n:]
 		}
-		if err != nil {
-			return err
-		}
-		b, end.pieces = b[n:], end.pieces+1
+		before = to
 	}
-	p, err := s.append(end.encode())
+	last, err := s.append(end.encode())
 	if err != nil {
 		return err
 	}
-	return s.log.Await(s.stop, p)
+	return s.log.Await(s.stop, last)
 }

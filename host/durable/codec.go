@@ -65,7 +65,7 @@ func decode(b []byte) (any, error) {
 		return no("version %d, this release reads version %d", b[0], version)
 	}
 	switch b[1] {
-	case tagMark, tagPiece, tagDone:
+	case tagMark, tagPiece, tagDone, tagKept:
 		if v, ok := decodeCheckpoint(b); ok {
 			return v, nil
 		}

@@ -279,11 +279,7 @@ func (m *modules) begin() {
 }
 
 // has is told of the parts of a checkpoint.
-func (m *modules) has(part []byte) error {
-	of, err := port.Part(part)
-	if err != nil {
-		return err
-	}
+func (m *modules) has(of *port.PartOf) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, code := range of.Codes {
@@ -291,7 +287,6 @@ func (m *modules) has(part []byte) error {
 			m.next[name] = true
 		}
 	}
-	return nil
 }
 
 // sweepModules removes what is not needed, after a checkpoint.

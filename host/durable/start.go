@@ -143,7 +143,7 @@ func (x *Starting) scan() (from wal.Position, err error) {
 		case len(r.Data) < 2 || r.Data[0] != version:
 		case r.Data[1] == tagMark:
 			last, begins = r.At, batch
-		case r.Data[1] == tagDone:
+		case r.Data[1] == tagDone || r.Data[1] == tagKept:
 			v, err := decode(r.Data)
 			if err != nil {
 				return 0, fmt.Errorf("position %d: %w", r.At, err)

@@ -50,6 +50,14 @@ type PartOf struct {
 	Ref, Parent abi.Ref
 	Turns       uint64
 	Codes       [3][]byte // fingerprints of what it runs, of what its next incarnation begins with, and of what it can go back to; nil: the same, or none
+
+	// Name is the last element of the path. Busy: it decides about its children, the head about those of /user.
+	Name string
+	Busy bool
+	// Sort is what an inert actor was made with, see saved.Sort; empty: it has something under way, or may have.
+	Sort        string
+	Incarnation uint64
+	Held        int // bytes of its guest's state
 }
 
 // Open makes a system with a host.Config. props, which returns a *host.Props, says how to make an actor that no other

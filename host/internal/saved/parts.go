@@ -36,12 +36,23 @@ func DecodeParts(parts [][]byte) (head Head, all []*State, err error) {
 		})
 	}
 	wait.Wait()
-	knows := make(map[abi.Ref]bool, len(all))
+	known := make(map[abi.Ref]*State, len(all))
+	knows := func(ref abi.Ref) bool { return known[ref] != nil }
 	for i, x := range all {
 		if errs[i] != nil {
 			return head, nil, fmt.Errorf("actor %d of the checkpoint: %w", i, errs[i])
 		}
-		x.Whole.Knows, knows[x.Ref] = knows, true
+		x.Whole.Knows, known[x.Ref] = knows, x
+	}
+	for _, x := range all { // in the order of their start
+		if x.Whole.Noted == nil {
+			continue
+		}
+		if parent := known[x.Whole.Parent]; parent != nil {
+			parent.Children = append(parent.Children, x.child())
+		} else {
+			head.Children = append(head.Children, x.child())
+		}
 	}
 	return head, all, nil
 }

@@ -15,9 +15,10 @@ import (
 
 // Version is the version of the bytes. It goes up with every field: a host that does not know all fields
 // would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life, version 4 the
-// limits, version 5 the code of the next incarnation, version 6 what an actor has for going back to its old code. Versions from Oldest on are read.
+// limits, version 5 the code of the next incarnation, version 6 what an actor has for going back to its old code, version 7 what is noted about
+// an actor with the actor instead of with its parent. Versions from Oldest on are read.
 const (
-	Version = 6
+	Version = 7
 	Oldest  = 3
 )
 
@@ -200,13 +201,19 @@ func Decode(b []byte) (*State, error) {
 func Part(b []byte) (rebuild.PartOf, error) {
 	var head Head
 	if err := Decoder.Unmarshal(b, &head); err == nil && head.Version >= Oldest && head.Version <= Version {
-		return rebuild.PartOf{}, nil
+		return rebuild.PartOf{Busy: busy(&head.Super)}, nil
 	}
 	s, err := Decode(b)
 	if err != nil || s.Whole == nil {
 		return rebuild.PartOf{}, errors.Join(err, ErrState)
 	}
-	of := rebuild.PartOf{Path: s.Whole.Path, Type: s.Type, Ref: s.Ref, Parent: s.Whole.Parent, Turns: s.Turns, Codes: [3][]byte{s.Whole.Code, s.Whole.Next}}
+	of := rebuild.PartOf{
+		Path: s.Whole.Path, Type: s.Type, Ref: s.Ref, Parent: s.Whole.Parent, Turns: s.Turns, Codes: [3][]byte{s.Whole.Code, s.Whole.Next},
+		Name: s.Whole.name(), Busy: busy(&s.Whole.Super), Incarnation: s.Incarnation, Held: len(s.Guest),
+	}
+	if s.inert() {
+		of.Sort = SortOf(s)
+	}
 	if s.Whole.Trial != nil {
 		of.Codes[2] = s.Whole.Trial.Code
 	}

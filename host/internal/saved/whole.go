@@ -1,6 +1,8 @@
 package saved
 
 import (
+	"strings"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
@@ -63,8 +65,9 @@ type Whole struct {
 	Limits *view.Limits `cbor:"32,keyasint,omitempty"` // nil in those of earlier releases
 	Next   []byte       `cbor:"33,keyasint,omitempty"` // what its next incarnation begins with, if that is not Code
 	Trial  *Trial       `cbor:"34,keyasint,omitempty"` // its code was exchanged, and it can go back
+	Noted  *Noted       `cbor:"35,keyasint,omitempty"` // nil in those of earlier releases
 
-	Knows map[abi.Ref]bool `cbor:"-"` // actors of the checkpoint; not stored
+	Knows func(abi.Ref) bool `cbor:"-"` // actors of the checkpoint; not stored
 }
 
 // Rewind is what resume needs.
@@ -103,6 +106,9 @@ type Grace struct {
 	Due  int64
 	Mail []Mail
 }
+
+// name is the last element of the path.
+func (w *Whole) name() string { return w.Path[strings.LastIndexByte(w.Path, '/')+1:] }
 
 // wrong says why w is no state that an actor can be in.
 func (w *Whole) wrong() string {

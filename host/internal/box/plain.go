@@ -1,0 +1,22 @@
+package box
+
+import (
+	"errors"
+
+	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
+
+// Plain is the usual mailbox as a queue.Mailbox: it stands behind one that a recorder is told of.
+type Plain struct{ mailbox.Mailbox }
+
+// Push implements queue.Mailbox.
+func (b *Plain) Push(e *mailbox.Envelope) error {
+	switch err := b.Mailbox.Push(e); {
+	case err == nil:
+		return nil
+	case errors.Is(err, mailbox.ErrClosed):
+		return errs.ErrStopped
+	}
+	return errs.ErrMailboxFull
+}

@@ -1,0 +1,50 @@
+package saved
+
+import (
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/supervisor"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// Noted is what its supervisor has noted about an actor of a checkpoint.
+type Noted struct {
+	_         struct{} `cbor:",toarray"`
+	Record    supervision.ChildState
+	Orders    uint64
+	Suspended bool
+}
+
+// child is the actor as its parent has it.
+func (s *State) child() Child {
+	n := s.Whole.Noted
+	return Child{Ref: s.Ref, Name: s.Whole.name(), Type: s.Type, Record: n.Record, Orders: n.Orders, Suspended: n.Suspended}
+}
+
+// inert reports whether nothing is under way in an actor: it does nothing until somebody turns to it.
+func (s *State) inert() bool {
+	w := s.Whole
+	return w.Noted != nil && !w.Noted.Suspended && w.Life == life.Running && w.Begun && w.Suspended == 0 && !w.Paused && !w.Below && !w.Crowded && !w.Failed &&
+		w.Cause == nil && w.Ended == 0 && w.Start == nil && w.Restart == nil && w.Grace == nil && w.Trial == nil && len(w.Next) == 0 &&
+		len(w.Mail) == 0 && w.Due == 0 && !w.Waits && s.Receive == 0 && len(s.Guest) > 0 && !busy(&w.Super) &&
+		len(s.Timers)+len(s.Asks)+len(s.Watches)+len(s.Stash)+len(s.Lookouts)+len(s.Children) == 0
+}
+
+// busy reports whether a supervisor has to decide about children, or is about to carry out what it has decided.
+func busy(x *supervisor.State) bool {
+	return len(x.Undecided) > 0 || x.Escalated != 0 || x.Sequence != nil
+}
+
+// Sort is what says how to make an actor again, besides its parent, its name and its arguments.
+type Sort struct {
+	_       struct{} `cbor:",toarray"`
+	Type    string
+	Code    []byte
+	Spawned bool
+	Options []byte
+}
+
+// SortOf is a Sort as text.
+func SortOf(s *State) string {
+	b, _ := Encoder.Marshal(&Sort{Type: s.Type, Code: s.Whole.Code, Spawned: s.Whole.Spawned, Options: s.Whole.Options}) // none of it can fail
+	return string(b)
+}
