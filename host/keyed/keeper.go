@@ -91,18 +91,27 @@ func Size(m host.Message) int64 { return int64(len(m.Payload) + len(m.Headers)) 
 // Leave has the actors of the keys end for which in returns true: each when it has nothing to do, or with now at once. Keys
 // that only wait for a place, or for the end of a penalty, are forgotten, and what waits for them stays in the stash. It
 // returns the names of those that have an actor still, and of those that were forgotten. Those that were busy go on, so it is
-// to be called again.
+// to be called again, or LeaveOf. It looks at all keys.
 func (k *Keeper) Leave(ctx *host.Context, in func(name string) bool, now bool) (left, wait []string) {
-	h := &k.h
 	var names []string
-	for name := range h.entries {
+	for name := range k.h.entries {
 		if in(name) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
+	return k.LeaveOf(ctx, names, now)
+}
+
+// LeaveOf is Leave of the keys with some names, in their order. It looks at those alone.
+func (k *Keeper) LeaveOf(ctx *host.Context, names []string, now bool) (left, wait []string) {
+	h := &k.h
 	for _, name := range names {
-		switch e := h.entries[name]; e.state {
+		e := h.entries[name]
+		if e == nil {
+			continue
+		}
+		switch e.state {
 		case awake, leaving:
 			left = append(left, name)
 			if now {

@@ -36,12 +36,19 @@ type own struct {
 	rested   bool                // closing: none does
 	taker    abi.Ref             // who asks to take it, and with which token
 	takes    uint64
+	early    taking // who asks to take it by a table that is not here yet
 	givingUp bool
 	doubts   []hosting // others that may have it, see suspect
 	released bool      // waiting: who hands it over has done so
 	stolen   time.Time // serving, closing: since when a table says that others have it
 	gaveUpAt uint64    // the revision of the table at which that was tried last
 	restart  time.Time
+}
+
+// taking is what the next owner asks for.
+type taking struct {
+	by           abi.Ref
+	epoch, token uint64
 }
 
 // feeder is a region that sends messages of a shard.
@@ -81,6 +88,10 @@ func (r *region) place(ctx *host.Context, s int, p place) {
 			o.phase, o.shut, o.rested, o.names, o.left = closing, false, false, map[string]bool{}, nil
 		}
 		o.epoch, o.since, o.asked, o.taker, o.givingUp, o.gaveUpAt, o.stolen = p.epoch, ctx.Now(), time.Time{}, 0, false, 0, time.Time{}
+		if o.early.by == p.owner && o.early.epoch == p.epoch {
+			o.taker, o.takes = o.early.by, o.early.token
+		}
+		o.early = taking{}
 		r.advance(ctx, s)
 		r.tend(ctx, s)
 	case (o.phase == serving || o.phase == closing && !o.rested) && r.on(guardStolen) && r.node.Acting():
@@ -305,9 +316,15 @@ func (r *region) advance(ctx *host.Context, s int) {
 				return
 			}
 		}
-		o.shut, o.left = true, map[string]bool{}
+		o.shut = true
 	}
-	left, wait := r.Leave(ctx, r.in(s), false)
+	var left, wait []string
+	if o.left == nil {
+		o.left = map[string]bool{}
+		left, wait = r.Leave(ctx, r.in(s), false)
+	} else { // no other key begins any more
+		left, wait = r.LeaveOf(ctx, slices.Sorted(maps.Keys(o.names)), false)
+	}
 	for _, name := range left {
 		o.left[name], o.names[name] = true, true
 	}
@@ -327,6 +344,10 @@ func (r *region) take(ctx *host.Context, x order, from host.Ref) {
 	p := r.table.places[x.Shard]
 	if p.owner == from.UID() && p.from != r.self.UID() && p.epoch == x.Epoch && o.phase == none {
 		r.tell(ctx, from.UID(), order{opBegin, x.Shard, x.Epoch, x.Token}) // it is not here
+		return
+	}
+	if x.Epoch > p.epoch { // the news of the move is about to come
+		o.early = taking{from.UID(), x.Epoch, x.Token}
 		return
 	}
 	if p.owner != from.UID() || p.from != r.self.UID() || p.epoch != x.Epoch && r.on(guardEpoch) {

@@ -426,3 +426,19 @@ func FuzzOrder(f *testing.F) {
 		}
 	})
 }
+
+// A shard that is asked for before the news of its move has come is handed over when it comes, and not when it is asked for again.
+func TestATakeBeforeTheNews(t *testing.T) {
+	s := three(t)
+	l := s.owner("k1")
+	s.Faults.Behind, s.Faults.Most = 500, 20*time.Millisecond
+	for range 20 {
+		s.ask(l, l.order("drain", wish{On: true}), nil)
+		s.pass(again - 50*time.Millisecond)
+		if slices.ContainsFunc(l.state.table.places, func(p place) bool { return p.owner == l.region.UID() || p.from == l.region.UID() }) {
+			t.Fatalf("a drain takes more than %v", again)
+		}
+		s.ask(l, l.order("drain", wish{}), nil)
+		s.pass(5 * time.Second)
+	}
+}
