@@ -42,6 +42,38 @@ func TestSimulatedStores(t *testing.T) {
 	}
 }
 
+// TestSeedsOfStores: seeds that have failed once. In the ledger's the store fails during an upgrade, and all actors stop
+// before the process ends. In the others' the order of turns depended on how many steps a process takes to end.
+func TestSeedsOfStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles guests")
+	}
+	for _, c := range []struct {
+		path, file string
+		seeds      []uint64
+	}{
+		{"ledger/durable.yaml", "ledger/books_test.yaml", []uint64{14000318, 14000791, 14000884, 14001314, 14001537, 14002094}},
+		{"accounts", "accounts/kept_test.yaml", []uint64{13000150, 13002484}},
+	} {
+		x := stored(t, c.path, c.file)
+		on, err := simulate.ParseFaults("all")
+		if err != nil {
+			t.Fatal(err)
+		}
+		on = x.s.Faults(on)
+		for _, seed := range c.seeds {
+			chain := ""
+			for range 4 {
+				o := x.Play(t.Context(), simulate.NewPlan(seed, on))
+				if o.Failed() || chain != "" && o.Chain != chain {
+					t.Errorf("%s, seed %d: %+v %v, histories %.8s and %.8s", c.path, seed, o.Violation, o.Err, chain, o.Chain)
+				}
+				chain = o.Chain
+			}
+		}
+	}
+}
+
 // stored is a sample with a store, and a scenario of it.
 func stored(t *testing.T, path, file string) staging {
 	t.Helper()

@@ -244,7 +244,7 @@ func (w *world) turn() (more bool, err error) {
 			by.run.Violate("what leaves is durable", "%s has got a message of %s before the turn was durable", p.name, m.Sender.Path())
 		}
 	})
-	return more || by.disk.Work(), nil
+	return more || by.disk.Work() || by.disk.Doomed(), nil
 }
 
 // collect takes over what has come to probes, and calls f with it unless f is nil.

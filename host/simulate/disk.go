@@ -118,6 +118,10 @@ func (d *Disk) Between() (ends bool) {
 	return h>>8%8 == 0
 }
 
+// Doomed reports whether the process is about to end because its store has failed. Then it is not at rest, even if none of
+// its actors has work: they may all have stopped.
+func (d *Disk) Doomed() bool { return d.doomed > 1 }
+
 // failed reports whether nothing is recorded any more.
 func (d *Disk) failed() bool { return d != nil && (d.store == nil || d.store.Err() != nil) }
 
@@ -239,6 +243,7 @@ func (d *Disk) Opening() {
 	clear(r.cut)
 	r.held, r.victim = 0, ""
 	d.dead, r.phase = false, repeats
+	r.aside = rand.NewPCG(r.plan.Seed, d.deaths)
 }
 
 // Began is called when the next process has begun. err is why it could not: then it may be tried again.

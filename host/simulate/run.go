@@ -51,6 +51,7 @@ type Run struct {
 
 	mu      sync.Mutex
 	rnd     *rand.PCG
+	aside   *rand.PCG        // in place of rnd for steps that do not count, of which there may be more or fewer
 	fixed   map[Fault]uint64 // with Arg 0: the arguments
 	count   map[Fault]uint64 // opportunities so far, with N 0
 	faults  []Fault
@@ -84,7 +85,7 @@ type living struct {
 // NewRun begins a run at a time of the virtual clock, which whoever drives the run advances.
 func NewRun(p Plan, clock *host.VirtualClock, places Places) *Run {
 	r := &Run{
-		plan: p, places: places, start: clock.Now(), virtual: clock, rnd: rand.NewPCG(p.Seed, 0x5eed), count: map[Fault]uint64{},
+		plan: p, places: places, start: clock.Now(), virtual: clock, rnd: rand.NewPCG(p.Seed, 0x5eed), aside: rand.NewPCG(p.Seed, 0), count: map[Fault]uint64{},
 		doors: map[abi.Ref]*door{}, living: map[string]living{}, turns: map[abi.Ref]uint64{}, cut: map[abi.Ref]Class{}, begun: map[abi.Ref]bool{},
 	}
 	if p.Fixed {
@@ -258,7 +259,11 @@ func (r *Run) next(n int, at func(int) host.Ref) (chosen int) {
 		r.once.stepped(r.sys, r.doors) // of the step before: an upgrade lets several actors run
 		defer func() { r.once.by = at(chosen).UID() }()
 	}
-	i := int(r.rnd.Uint64() % uint64(n))
+	rnd := r.rnd
+	if r.still() {
+		rnd = r.aside
+	}
+	i := int(rnd.Uint64() % uint64(n))
 	if r.calm || n == 1 {
 		return i
 	}
@@ -266,7 +271,7 @@ func (r *Run) next(n int, at func(int) host.Ref) (chosen int) {
 	case Newest:
 		return n - 1
 	case OneStarves, OneLast:
-		if r.plan.Prefer == OneStarves && r.rnd.Uint64()%32 == 0 {
+		if r.plan.Prefer == OneStarves && rnd.Uint64()%32 == 0 {
 			return i
 		}
 		if path := at(i).Path(); path == r.victimOf(path) {
