@@ -158,8 +158,8 @@ func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, 
 
 // newActor prepares an actor; it is not yet known to anybody.
 func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*actor, error) {
-	r := rulesOf(parent, p)
-	a := &actor{sys: s, parent: parent, uid: uid, props: &r.Props, timedNext: uint32(uint64(uid) % timedEvery)}
+	a, r := withRules(parent, p)
+	a.sys, a.parent, a.uid, a.props, a.timedNext = s, parent, uid, &r.Props, uint32(uint64(uid)%timedEvery)
 	a.rules.Store(r)
 	if parent == nil {
 		a.path = s.root + "/" + name

@@ -16,9 +16,10 @@ type rules struct {
 	attached *mailbox.Attached // to what it sends; nil: nothing
 }
 
-// rulesOf makes the rules of a child, or finds those of the one before, if that has the same props: most parents have
-// children of one kind, and the rules are a quarter of a child. The parent's family is locked; nil: a guardian is made.
-func rulesOf(parent *actor, p *Props) *rules {
+// withRules makes a child that has nothing yet but its rules. They are those of the child before, if that has the same
+// props: most parents have children of one kind, and the rules are a quarter of a child. Rules that no other child is
+// likely to have are allocated together with the child. The parent's family is locked; nil: a guardian is made.
+func withRules(parent *actor, p *Props) (*actor, *rules) {
 	const hintBytes = 64 // of props: they tell most others apart, since functions stand first
 	r := rules{Props: *p}
 	r.args = nil
@@ -26,21 +27,44 @@ func rulesOf(parent *actor, p *Props) *rules {
 	r.bindMessage()
 	r.compiled = p.capabilities()
 	if parent == nil || r.rare.Get().State != nil {
-		return r.own()
+		return r.alone()
 	}
 	if parent.alike == nil {
 		parent.alike = new(likeness.Last[rules])
 	}
-	return parent.alike.Share(bytesOf(&r.Props)[:hintBytes], func(last *rules) bool { return identical(&r.Props, &last.Props) }, r.own)
+	last, again := parent.alike.Find(bytesOf(&r.Props)[:hintBytes], func(last *rules) bool { return identical(&r.Props, &last.Props) })
+	if last != nil {
+		return &actor{}, last
+	}
+	if !again {
+		return r.alone()
+	}
+	made := r.own()
+	parent.alike.Keep(made)
+	return &actor{}, made
+}
+
+// alone is an actor with a copy of the rules that lies beside it.
+func (r *rules) alone() (*actor, *rules) {
+	both := &struct {
+		actor
+		rules
+	}{rules: rules{Props: r.Props}}
+	both.rules.follow()
+	return &both.actor, &both.rules
 }
 
 // own is a copy on the heap, with what follows from the props.
 func (r *rules) own() *rules {
 	made := &rules{Props: r.Props}
-	if len(made.grants) > 0 {
-		made.attached = &mailbox.Attached{Grants: made.grants}
-	}
+	made.follow()
 	return made
+}
+
+func (r *rules) follow() {
+	if len(r.grants) > 0 {
+		r.attached = &mailbox.Attached{Grants: r.grants}
+	}
 }
 
 // identical reports whether props are the same, word by word: functions cannot be compared otherwise. Props that were

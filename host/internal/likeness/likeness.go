@@ -15,17 +15,18 @@ type Last[T any] struct {
 // seed decides nothing but which sums are equal by chance.
 var seed = maphash.MakeSeed()
 
-// Share returns what was made for the same key in the call before, if it is in use still and same says that it is what is
-// wanted. Otherwise it makes it. Sharing begins with the second in a row: what is made for one only costs no weak pointer.
-func (l *Last[T]) Share(key []byte, same func(*T) bool, make func() *T) *T {
+// Find returns what was made for the same key in the call before, if it is in use still and same says that it is what is
+// wanted. If it returns nil, again says whether the key was that of the call before: then what is made now is worth a call
+// of [Last.Keep]. So sharing begins with the second in a row, and what is made for one only costs no weak pointer.
+func (l *Last[T]) Find(key []byte, same func(*T) bool) (found *T, again bool) {
 	sum := maphash.Bytes(seed, key)
-	again := sum == l.sum
+	again = sum == l.sum
+	l.sum = sum
 	if last := l.made.Value(); again && last != nil && same(last) {
-		return last
+		return last, true
 	}
-	made := make()
-	if l.sum = sum; again {
-		l.made = weak.Make(made)
-	}
-	return made
+	return nil, again
 }
+
+// Keep has the next calls of Find look at what was made.
+func (l *Last[T]) Keep(made *T) { l.made = weak.Make(made) }

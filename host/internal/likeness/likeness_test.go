@@ -15,7 +15,13 @@ type thing struct {
 func TestShare(t *testing.T) {
 	var l likeness.Last[thing]
 	share := func(key string) *thing {
-		return l.Share([]byte(key), func(x *thing) bool { return x.key == key }, func() *thing { return &thing{key: key} })
+		found, again := l.Find([]byte(key), func(x *thing) bool { return x.key == key })
+		if found == nil {
+			if found = (&thing{key: key}); again {
+				l.Keep(found)
+			}
+		}
+		return found
 	}
 	a1, a2, a3, a4 := share("a"), share("a"), share("a"), share("a")
 	if a1 == a2 || a2 != a3 || a3 != a4 {
@@ -33,7 +39,14 @@ func TestShareChecks(t *testing.T) {
 	var l likeness.Last[thing]
 	made := 0
 	share := func(is bool) *thing {
-		return l.Share([]byte("k"), func(*thing) bool { return is }, func() *thing { made++; return &thing{} })
+		found, again := l.Find([]byte("k"), func(*thing) bool { return is })
+		if found == nil {
+			made++
+			if found = (&thing{}); again {
+				l.Keep(found)
+			}
+		}
+		return found
 	}
 	share(true)
 	x := share(true)
