@@ -463,8 +463,8 @@ func TestASlowMessageIsNotBlamed(t *testing.T) {
 	if reasons := l.letters(); !slices.Equal(reasons, []DeadReason{DeadCrashed}) {
 		t.Errorf("%v", reasons)
 	}
-	if x := l.table.Get(r.UID()).behaviour.(*native).now.(*resender); len(x.unconfirmed) != 0 {
-		t.Errorf("%d are unconfirmed", len(x.unconfirmed))
+	if x := l.table.Get(r.UID()).behaviour.(*native).now.(*resender).keeper.State(); len(x.Unconfirmed) != 0 {
+		t.Errorf("%d are unconfirmed", len(x.Unconfirmed))
 	}
 }
 

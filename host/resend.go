@@ -1,9 +1,6 @@
 package host
 
 import (
-	"cmp"
-	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/resend"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -62,7 +60,8 @@ func Resender(child Props, o Resend) Props {
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Second
 	}
-	p := Native(func() Actor { return &resender{o: o, props: child} }).WithSupervision(supervision.Stopping())
+	rules := resend.Rules{Keep: o.Keep, Attempts: o.Attempts, Crashes: o.MaxCrashes, Patience: o.Patience}
+	p := Native(func() Actor { return &resender{keeper: resend.New(rules), policy: o.Policy, child: child} }).WithSupervision(supervision.Stopping())
 	p.typ = resenderType
 	return p
 }
@@ -80,190 +79,100 @@ const (
 )
 
 type resender struct {
-	o     Resend
-	props Props
-
-	child       Ref // zero while it waits
-	unconfirmed []tracked
-	unsent      int    // how many of the last unconfirmed ones this child was not sent yet
-	last        uint64 // number given
-	mark        uint64 // to be confirmed before the count of crashes starts again
-	alone       bool   // messages go one by one
-	crashes     int
-}
-
-// tracked is a message that is not confirmed.
-type tracked struct {
-	id       uint64
-	env      *mailbox.Envelope
-	attempts int
+	keeper *resend.Keeper
+	policy backoff.Policy
+	child  Props
 }
 
 // Started implements Starter.
-func (r *resender) Started(ctx *Context) error { return r.begin(ctx) }
-
-// begin starts a child.
-func (r *resender) begin(ctx *Context) error {
-	child, err := ctx.Spawn(resendChild, r.props)
-	if err != nil {
-		return err
-	}
-	r.child, r.unsent = child, len(r.unconfirmed)
-	if err := ctx.Watch(child); err != nil {
-		return err
-	}
-	r.pump(ctx)
-	return nil
-}
+func (r *resender) Started(ctx *Context) error { return r.keeper.Begin(resending{ctx, r}) }
 
 // Stopped implements Stopper: what is not confirmed becomes dead letters.
-func (r *resender) Stopped(ctx *Context) {
-	for len(r.unconfirmed) > 0 {
-		r.drop(ctx, 0, DeadStopped)
-	}
-}
+func (r *resender) Stopped(ctx *Context) { r.keeper.Stop(resending{ctx, r}) }
 
 // Receive implements Actor.
 func (r *resender) Receive(ctx *Context, m Message) error {
+	on, k := resending{ctx, r}, r.keeper
 	switch {
 	case m.Kind == abi.KindTerminated:
-		return r.ended(ctx)
+		return k.Ended(on)
 	case m.Kind == abi.KindTimer && m.Correlation == resendWait:
-		return r.begin(ctx)
+		return k.Begin(on)
 	case m.Kind == abi.KindTimer:
-		r.alone = false
+		k.Impatient(on)
 	case m.Kind != abi.KindMessage:
 		return ErrUnhandled
 	case blames(ctx.env):
-		r.crashed(ctx, ctx.env.Correlation)
-		return nil
-	case !r.child.IsZero() && m.Sender.UID() == r.child.UID():
+		k.Failed(on, ctx.env.Correlation)
+	case k.Child() != 0 && m.Sender.UID() == k.Child():
 		id, ok := header.Number(m.Headers, abi.HeaderConfirm)
 		if !ok {
 			return ErrUnhandled
 		}
-		r.confirmed(ctx, id)
-	case header.Has(m.Headers, abi.HeaderConfirm):
-		return nil // from an earlier incarnation, or from somebody else
+		k.Confirmed(on, id)
+	case header.Has(m.Headers, abi.HeaderConfirm): // from an earlier incarnation, or from somebody else
 	default:
-		r.hold(ctx)
+		k.Hold(on, message.CloneEnvelope(ctx.env))
 	}
-	r.pump(ctx)
 	return nil
 }
 
-// hold numbers the current message.
-func (r *resender) hold(ctx *Context) {
-	if len(r.unconfirmed) >= r.o.Keep {
-		r.drop(ctx, 0, DeadEvicted)
-	}
-	r.last++
-	r.unconfirmed = append(r.unconfirmed, tracked{id: r.last, env: message.CloneEnvelope(ctx.env)})
-	r.unsent++
+// resending is a resend.Actor, in a turn.
+type resending struct {
+	*Context
+	r *resender
 }
 
-// pump sends what is due: everything, or one message alone.
-func (r *resender) pump(ctx *Context) {
-	for !r.child.IsZero() && r.unsent > 0 && !(r.alone && r.unsent < len(r.unconfirmed)) {
-		at := len(r.unconfirmed) - r.unsent
-		reason := r.send(ctx, &r.unconfirmed[at])
-		if reason == DeadMailboxFull {
-			return // at the next confirmation
-		}
-		if reason != 0 {
-			r.drop(ctx, at, reason)
-			continue
-		}
-		r.unsent--
-		if r.alone {
-			_ = ctx.After(resendPatience, r.o.Patience, 0, nil)
-		}
+// Begin implements resend.Actor.
+func (on resending) Begin() (abi.Ref, error) {
+	child, err := on.Spawn(resendChild, on.r.child)
+	if err != nil {
+		return 0, err
 	}
+	return child.UID(), on.Watch(child)
 }
 
-// send gives a copy to the child, which may answer it. It is sent at once: the next step depends
-// on whether the child takes it.
-func (r *resender) send(ctx *Context, t *tracked) DeadReason {
-	headers, ok := header.With(t.env.Headers, abi.HeaderID, strconv.FormatUint(t.id, 10))
+// Send implements resend.Actor. It is sent at once: the next step depends on whether the child takes it.
+func (on resending) Send(child abi.Ref, env *mailbox.Envelope, number uint64) DeadReason {
+	headers, ok := header.With(env.Headers, abi.HeaderID, strconv.FormatUint(number, 10))
 	if !ok {
 		return DeadLimit
 	}
-	a := ctx.actor
-	to := a.sys.here(r.child.UID())
+	a := on.actor
+	to := a.sys.here(child)
 	if to == nil {
-		return 0 // it has just ended
+		return 0
 	}
-	e := message.CloneEnvelope(t.env)
+	e := message.CloneEnvelope(env)
 	e.Flags = e.Flags&^mark.Due | mark.Resent // it is kept until it is confirmed, whether or not somebody waits
 	e.SetHeaders(headers)
-	a.sys.delegate(ctx.scr, e, a.uid, to.uid)
-	reason, err := to.accept(ctx.scr, e)
+	a.sys.delegate(on.scr, e, a.uid, to.uid)
+	reason, err := to.accept(on.scr, e)
 	if err != nil {
 		e.Free()
 	}
 	if reason == DeadStopped {
-		reason = 0
+		return 0
 	}
 	return reason
 }
 
-// find is the index of the message with a number.
-func (r *resender) find(id uint64) (at int, ok bool) {
-	return slices.BinarySearchFunc(r.unconfirmed, id, func(t tracked, id uint64) int { return cmp.Compare(t.id, id) })
-}
-
-// confirmed forgets a message.
-func (r *resender) confirmed(ctx *Context, id uint64) {
-	at, ok := r.find(id)
-	if !ok {
-		return
-	}
-	r.unconfirmed[at].env.Free()
-	r.remove(at)
-	ctx.Cancel(resendPatience)
-	if len(r.unconfirmed) == 0 || r.unconfirmed[0].id > r.mark {
-		r.crashes, r.alone = 0, false // everything unconfirmed at the last crash is confirmed
-	}
-}
-
-func (r *resender) remove(at int) {
-	if at >= len(r.unconfirmed)-r.unsent {
-		r.unsent--
-	}
-	r.unconfirmed = slices.Delete(r.unconfirmed, at, at+1)
-}
-
-// drop makes a dead letter of a message.
-func (r *resender) drop(ctx *Context, at int, reason DeadReason) {
-	e := r.unconfirmed[at].env
-	r.remove(at)
-	ctx.actor.sys.refuse(ctx.scr, reason, nil, ctx.actor.uid, ctx.actor.path, e)
+// Drop implements resend.Actor.
+func (on resending) Drop(e *mailbox.Envelope, reason DeadReason) {
+	on.actor.sys.refuse(on.scr, reason, nil, on.actor.uid, on.actor.path, e)
 	e.Free()
 }
 
-var errTooManyCrashes = errors.New("the child has ended too often without confirming its messages")
-
-// crashed counts a failed turn of a message.
-func (r *resender) crashed(ctx *Context, id uint64) {
-	at, ok := r.find(id)
-	if !ok {
-		return
-	}
-	if r.unconfirmed[at].attempts++; r.unconfirmed[at].attempts >= r.o.Attempts {
-		r.drop(ctx, at, DeadCrashed)
-	}
+// Wait implements resend.Actor.
+func (on resending) Wait(crashes int) error {
+	return on.After(resendWait, on.r.policy.Delay(crashes, on.actor.random()), 0, nil)
 }
 
-// ended counts the end of a child and waits.
-func (r *resender) ended(ctx *Context) error {
-	r.child = Ref{}
-	r.crashes++
-	if r.o.MaxCrashes > 0 && r.crashes > r.o.MaxCrashes {
-		return errTooManyCrashes
+// Alone implements resend.Actor.
+func (on resending) Alone(d time.Duration) {
+	if on.Cancel(resendPatience); d > 0 {
+		_ = on.After(resendPatience, d, 0, nil)
 	}
-	r.mark, r.alone, r.unsent = r.last, true, len(r.unconfirmed)
-	ctx.Cancel(resendPatience)
-	return ctx.After(resendWait, r.o.Policy.Delay(r.crashes-1, ctx.actor.random()), 0, nil)
 }
 
 // Confirm tells the parent, a [Resender], that the message with this number is done with.

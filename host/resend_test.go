@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/resend"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
@@ -63,8 +64,8 @@ func TestC_1_1_ResendsWhatWasLost(t *testing.T) {
 		l.Tell(ref, text)
 	}
 	l.run()
-	if !slices.Equal(*did, []string{"a", "b"}) || len(r.unconfirmed) != 3 {
-		t.Fatalf("%v, %d unconfirmed", *did, len(r.unconfirmed))
+	if !slices.Equal(*did, []string{"a", "b"}) || len(r.keeper.State().Unconfirmed) != 3 {
+		t.Fatalf("%v, %d unconfirmed", *did, len(r.keeper.State().Unconfirmed))
 	}
 	l.tell(ref, "f") // waits its turn
 	l.pass(10 * ms)  // c breaks the second child, too
@@ -72,8 +73,8 @@ func TestC_1_1_ResendsWhatWasLost(t *testing.T) {
 		t.Fatalf("%v", *did)
 	}
 	l.pass(10 * ms)
-	if !slices.Equal(*did, []string{"a", "b", "c", "d", "e", "f"}) || len(r.unconfirmed) != 0 || r.crashes != 0 || l.clock.Pending() != 0 {
-		t.Errorf("%v, %d unconfirmed, %d crashes, %d timers", *did, len(r.unconfirmed), r.crashes, l.clock.Pending())
+	if !slices.Equal(*did, []string{"a", "b", "c", "d", "e", "f"}) || len(r.keeper.State().Unconfirmed) != 0 || r.keeper.State().Crashes != 0 || l.clock.Pending() != 0 {
+		t.Errorf("%v, %d unconfirmed, %d crashes, %d timers", *did, len(r.keeper.State().Unconfirmed), r.keeper.State().Crashes, l.clock.Pending())
 	}
 	if n := len(l.letters()); n != 0 { // what the dead child had not read is not a dead letter: it comes again
 		t.Errorf("%v", l.letters())
@@ -114,8 +115,8 @@ func TestC_1_1_OneTick(t *testing.T) {
 		if after, ok := l.clock.Next(); !ok || !after.Equal(before) || l.clock.Pending() != 1 {
 			t.Fatalf("%d timers, at %v, was %v", l.clock.Pending(), after, before)
 		}
-		if r.crashes != i+1 {
-			t.Fatalf("%d crashes, want %d", r.crashes, i+1)
+		if r.keeper.State().Crashes != i+1 {
+			t.Fatalf("%d crashes, want %d", r.keeper.State().Crashes, i+1)
 		}
 		limit := 10 * ms * (1<<min(i+1, 10) - 1)
 		when, ok := l.clock.Next()
@@ -125,7 +126,7 @@ func TestC_1_1_OneTick(t *testing.T) {
 		waited[when.Sub(l.clock.Now())] = true
 		if when.After(l.clock.Now()) {
 			l.pass(when.Sub(l.clock.Now()) - 1) // nothing begins before
-			if r.crashes != i+1 || !r.child.IsZero() {
+			if r.keeper.State().Crashes != i+1 || r.keeper.Child() != 0 {
 				t.Fatalf("crash %d: it does not wait", i+1)
 			}
 		}
@@ -147,8 +148,8 @@ func TestC_1_1_KeepIsBounded(t *testing.T) {
 		l.Tell(ref, text)
 	}
 	l.run()
-	if len(r.unconfirmed) != 3 || !slices.Equal(l.letters(), []DeadReason{DeadEvicted, DeadEvicted}) {
-		t.Errorf("%d unconfirmed, %v", len(r.unconfirmed), l.letters())
+	if len(r.keeper.State().Unconfirmed) != 3 || !slices.Equal(l.letters(), []DeadReason{DeadEvicted, DeadEvicted}) {
+		t.Errorf("%d unconfirmed, %v", len(r.keeper.State().Unconfirmed), l.letters())
 	}
 	l.pass(10 * ms)
 	if !slices.Equal(*did, []string{"c", "d", "e"}) {
@@ -177,7 +178,7 @@ func TestC_1_1_GivesUp(t *testing.T) {
 			own = append(own, e)
 		}
 	}
-	if len(own) != 1 || own[0].Failure.Reason != errTooManyCrashes.Error() {
+	if len(own) != 1 || own[0].Failure.Reason != resend.ErrTooManyCrashes.Error() {
 		t.Errorf("%+v", own)
 	}
 	// Drawback 7: what was not confirmed is not lost silently, and no timer is left.
@@ -199,13 +200,13 @@ func TestC_1_1_PoisonMessages(t *testing.T) {
 	}
 	l.run()
 	for i := range 3 {
-		if r.crashes != i+1 || !slices.Equal(*did, []string{"a"}) {
-			t.Fatalf("%d crashes, %v", r.crashes, *did)
+		if r.keeper.State().Crashes != i+1 || !slices.Equal(*did, []string{"a"}) {
+			t.Fatalf("%d crashes, %v", r.keeper.State().Crashes, *did)
 		}
 		l.pass(10 * ms)
 	}
-	if !slices.Equal(*did, []string{"a", "b", "c"}) || !slices.Equal(l.letters(), []DeadReason{DeadCrashed}) || r.crashes != 0 {
-		t.Errorf("%v, %v, %d crashes", *did, l.letters(), r.crashes)
+	if !slices.Equal(*did, []string{"a", "b", "c"}) || !slices.Equal(l.letters(), []DeadReason{DeadCrashed}) || r.keeper.State().Crashes != 0 {
+		t.Errorf("%v, %v, %d crashes", *did, l.letters(), r.keeper.State().Crashes)
 	}
 }
 
@@ -218,16 +219,16 @@ func TestC_1_1_OneConfirmationResetsNothing(t *testing.T) {
 	}
 	l.run()
 	l.pass(10 * ms) // a and b go, c breaks it again
-	if r.crashes != 2 || !slices.Equal(*did, []string{"a", "b"}) {
-		t.Errorf("%d crashes, %v", r.crashes, *did)
+	if r.keeper.State().Crashes != 2 || !slices.Equal(*did, []string{"a", "b"}) {
+		t.Errorf("%d crashes, %v", r.keeper.State().Crashes, *did)
 	}
 	l.tell(ref, "new")
-	if r.unsent != 2 {
-		t.Errorf("%d unsent", r.unsent)
+	if r.keeper.State().Unsent != 2 {
+		t.Errorf("%d unsent", r.keeper.State().Unsent)
 	}
 	l.pass(10 * ms)
-	if r.crashes != 0 || !slices.Equal(*did, []string{"a", "b", "c", "new"}) {
-		t.Errorf("%d crashes, %v", r.crashes, *did)
+	if r.keeper.State().Crashes != 0 || !slices.Equal(*did, []string{"a", "b", "c", "new"}) {
+		t.Errorf("%d crashes, %v", r.keeper.State().Crashes, *did)
 	}
 }
 
@@ -237,18 +238,18 @@ func TestC_1_1_ForeignConfirmations(t *testing.T) {
 	old := l.at("r/child")
 	l.tell(ref, "a")
 	for _, from := range []Ref{old, {}, l.spawn("stranger", newCounter())} {
-		e := message.CloneEnvelope(r.unconfirmed[0].env)
+		e := message.CloneEnvelope(r.keeper.State().Unconfirmed[0])
 		e.Sender = from.UID()
 		e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, "1"))
 		l.deliver(nil, ref.UID(), e)
 		l.run()
 	}
-	if len(r.unconfirmed) != 1 {
-		t.Fatalf("%d unconfirmed", len(r.unconfirmed))
+	if len(r.keeper.State().Unconfirmed) != 1 {
+		t.Fatalf("%d unconfirmed", len(r.keeper.State().Unconfirmed))
 	}
 	l.pass(10 * ms)
-	if !slices.Equal(*did, []string{"a"}) || len(r.unconfirmed) != 0 {
-		t.Errorf("%v, %d unconfirmed", *did, len(r.unconfirmed))
+	if !slices.Equal(*did, []string{"a"}) || len(r.keeper.State().Unconfirmed) != 0 {
+		t.Errorf("%v, %d unconfirmed", *did, len(r.keeper.State().Unconfirmed))
 	}
 	if l.at("r/child") == old {
 		t.Error("the child is the same")
@@ -268,8 +269,8 @@ func TestResenderHasPatience(t *testing.T) {
 		t.Errorf("%v", *did)
 	}
 	l.pass(1)
-	if !slices.Equal(*did, []string{"lazy", "lazy", "x", "y"}) || len(r.unconfirmed) != 1 || l.clock.Pending() != 0 {
-		t.Errorf("%v, %d unconfirmed, %d timers", *did, len(r.unconfirmed), l.clock.Pending())
+	if !slices.Equal(*did, []string{"lazy", "lazy", "x", "y"}) || len(r.keeper.State().Unconfirmed) != 1 || l.clock.Pending() != 0 {
+		t.Errorf("%v, %d unconfirmed, %d timers", *did, len(r.keeper.State().Unconfirmed), l.clock.Pending())
 	}
 }
 
@@ -339,7 +340,7 @@ func rowC_1_1_GuestsConfirm(t *testing.T) {
 	if n := l.get(ref); n != 7 { // of the third child: 3 and 4
 		t.Errorf("%d", n)
 	}
-	if left := l.table.Get(ref.UID()).behaviour.(*native).now.(*resender).unconfirmed; len(left) != 0 {
+	if left := l.table.Get(ref.UID()).behaviour.(*native).now.(*resender).keeper.State().Unconfirmed; len(left) != 0 {
 		t.Errorf("%d unconfirmed", len(left))
 	}
 }
