@@ -18,6 +18,8 @@ type index struct {
 	use  sync.RWMutex // held for reading by users of db, for writing to close it
 	db   *pebble.DB   // nil: closed
 	lock lock
+
+	untagged bool // events are not found by their tags
 }
 
 // What the index takes of memory: a cache of blocks, and up to four tables that are being written.
@@ -181,6 +183,13 @@ func (x *index) apply(list []*taken) (metas map[string]meta, err error) {
 					return err
 				}
 			}
+			if t.drop {
+				metas[t.id] = meta{}
+				if err := x.dropAll(b, t.id); err != nil {
+					return err
+				}
+				continue
+			}
 			for i := range t.entries {
 				if err := x.entry(b, t, i, &m); err != nil {
 					return fmt.Errorf("%s at position %d: %w", t.id, t.position, err)
@@ -215,6 +224,9 @@ func (x *index) entry(b *pebble.Batch, t *taken, i int, m *meta) error {
 			return err
 		}
 		for _, tag := range e.Event.Tags {
+			if x.untagged {
+				break
+			}
 			if err := b.Set(keyOf(keyTag, tag, offset), append(binary.BigEndian.AppendUint64(nil, m.last), t.id...), nil); err != nil {
 				return err
 			}

@@ -47,6 +47,11 @@ type Options struct {
 	Failed func(error)
 	// Manual is for simulations: the index follows only in Work, and in what waits for it. All is for one goroutine then.
 	Manual bool
+	// Living has the journal drop what an actor has stored when it ends: the log is elsewhere, and [Journal.Load] brings it back.
+	// There are no tags then.
+	Living bool
+	// Left is called when an actor has ended; nil: nobody is told.
+	Left func(r abi.Ref)
 }
 
 // Journal has the events of a system's actors. It is safe for concurrent use.
@@ -54,6 +59,8 @@ type Journal struct {
 	index  *index
 	failed func(error)
 	manual bool
+	living bool
+	left   func(abi.Ref)
 
 	mu      sync.Mutex
 	members map[abi.Ref]*member
@@ -99,8 +106,9 @@ func Open(o Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.untagged = o.Living
 	j := &Journal{
-		index: x, failed: o.Failed, manual: o.Manual, members: map[abi.Ref]*member{}, ids: map[string]*state{}, changed: make(chan struct{}),
+		index: x, failed: o.Failed, manual: o.Manual, living: o.Living, left: o.Left, members: map[abi.Ref]*member{}, ids: map[string]*state{}, changed: make(chan struct{}),
 		work: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if j.applied, err = x.applied(); err != nil {
@@ -149,12 +157,19 @@ func (j *Journal) stateOf(id string) (*state, error) {
 
 func (j *Journal) leave(m *member) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.members[m.ref.UID()] == m {
+	there := j.members[m.ref.UID()] == m
+	if there {
 		delete(j.members, m.ref.UID())
 		j.count.Store(int64(len(j.members)))
 		m.state.users--
+		if j.living && m.state.users == 0 && j.ids[m.id] == m.state {
+			j.forget(m.id, m.state)
+		}
 		j.drop(m.id)
+	}
+	j.mu.Unlock()
+	if there && j.left != nil {
+		j.left(m.ref.UID())
 	}
 }
 

@@ -172,6 +172,10 @@ var errOutside = errors.New("persist: the actor runs in a system without the jou
 
 // Started implements host.Starter.
 func (x *entity) Started(ctx *host.Context) error {
+	if x.journal.living { // its events come after this turn: it is fed before its first message
+		x.now, x.log = nil, nil
+		return nil
+	}
 	return x.recover(ctx)
 }
 

@@ -19,6 +19,7 @@ type taken struct {
 	entries  []rules.Entry
 	raw      [][]byte // the same, encoded
 	bytes    int64
+	drop     bool // all that there is of the ID is dropped; never in a log
 }
 
 // encode is the record as it is in the log.
