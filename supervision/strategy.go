@@ -79,6 +79,7 @@ type Strategy struct {
 	shared    bool
 	exceeded  Directive // 0: stop, or escalate if the window is shared
 	shutdown  Shutdown
+	first     []Rule
 	rules     []Rule
 	otherwise Directive // 0: the default decider; escalate where there are rules
 	decider   func(typ string, f *abi.Failure) Directive
@@ -134,6 +135,10 @@ func (s Strategy) WithShutdown(w Shutdown) Strategy { s.shutdown = w; return s }
 // WithRules decides by the first rule that matches. A failure that none covers
 // escalates, unless [Strategy.WithOtherwise] says otherwise.
 func (s Strategy) WithRules(rules ...Rule) Strategy { s.rules = slices.Clone(rules); return s }
+
+// WithFirst decides about some failures before the rules, without an effect on all others: the default decider stays if there are no
+// rules. It is for failures that whoever runs the children causes.
+func (s Strategy) WithFirst(rules ...Rule) Strategy { s.first = slices.Clone(rules); return s }
 
 // WithOtherwise decides about failures that no rule covers.
 func (s Strategy) WithOtherwise(d Directive) Strategy { s.otherwise = d; return s }
@@ -200,6 +205,11 @@ func (s Strategy) Rules() []Rule { return slices.Clone(s.rules) }
 
 // Decide is the directive for a failure, before the limit of restarts.
 func (s Strategy) Decide(typ string, f *abi.Failure) Directive {
+	for _, r := range s.first {
+		if r.Matches(typ, f) {
+			return r.Directive
+		}
+	}
 	for _, r := range s.rules {
 		if r.Matches(typ, f) {
 			return r.Directive
