@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ cluster-sim: ## simulate clusters whose nodes, links and directory fail, SEEDS t
 
 shard-sim: ## simulate keys that move between nodes that fail, SEEDS times from seed FIRST (60 ms each)
 	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/shard -seeds $(SEEDS) -first $(FIRST)
+
+journal-sim: ## simulate keys that keep events while nodes and the journal fail, SEEDS times from seed FIRST (0.1 s each)
+	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/journal -seeds $(SEEDS) -first $(FIRST)
 
 FAULTS ?= 100
 cluster-faults: ## kill, stop, part and heal real nodes FAULTS times from seed FIRST (12 s each), and check what the keys have answered

@@ -21,6 +21,7 @@ type World struct {
 	Faults Faults
 
 	directory directory
+	log       history
 	machines  []*Machine
 	cut       map[[2]*Machine]bool
 }
@@ -214,11 +215,16 @@ func (m *Machine) Put(key string, value []byte, revision uint64, done func(uint6
 			w.later(m, w.Faults.Late, answer)
 		}
 	}
+	w.delayed(put)
+}
+
+// delayed has f done on the way: it is with the directory then, or the log, whatever becomes of the machine.
+func (w *World) delayed(f func()) {
 	d := time.Duration(1+w.Random.IntN(1000)) * time.Microsecond
 	if w.chance(w.Faults.Late) && w.Faults.Most > 0 {
 		d += time.Duration(w.Random.Int64N(int64(w.Faults.Most)))
 	}
-	w.Clock.AfterFunc(d, put) // it is with the directory then, whatever becomes of the machine
+	w.Clock.AfterFunc(d, f)
 }
 
 // order has f run on the machine a little later, after what it was told before.

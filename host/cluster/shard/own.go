@@ -108,6 +108,7 @@ func (r *region) place(ctx *host.Context, s int, p place) {
 
 // note says whether something is under way for a shard, so that it is looked at again.
 func (r *region) note(s int) {
+	r.tellJournal(s)
 	o, f := &r.own[s], &r.feeds[s]
 	moving := o.phase == waiting || o.phase == closing || o.phase == handing ||
 		!o.stolen.IsZero() || o.phase == serving && (r.table.places[s].from != 0 || r.single != "" && !o.restart.IsZero())
@@ -132,6 +133,7 @@ func (r *region) serve(ctx *host.Context, s int, p place) {
 	}
 	o.phase, o.epoch, o.since, o.names, o.left, o.token, o.taker, o.givingUp, o.doubts, o.stolen = serving, p.epoch, ctx.Now(), nil, nil, 0, 0, false, nil, time.Time{}
 	maps.DeleteFunc(o.feeders, func(_ abi.Ref, f *feeder) bool { return f.sealed })
+	r.tellJournal(s)
 	r.unbuffer(ctx, s)
 	for _, name := range slices.Backward(names) { // each goes to the front of the mailbox
 		r.Again(ctx, name)

@@ -39,6 +39,7 @@ type store struct {
 	dirty   atomic.Bool
 	leaving bool             // this and peers are for the region's turns alone
 	peers   map[abi.Ref]bool // regions that hold tokens of this one, or this one of them
+	told    map[int]uint64   // what the journal knows: the epochs of shards that are here
 	stops   []func()
 }
 
@@ -503,6 +504,7 @@ func (r *region) End(ctx *host.Context, end host.End) {
 		ctx.Unwatch(r.ref(ctx, uid))
 	}
 	if end.Last {
+		r.endJournal()
 		doors.Delete(door{ctx.System(), r.self.UID()})
 		for _, stop := range r.st.stops {
 			stop()

@@ -55,6 +55,7 @@ type Config struct {
 	buffer   int
 	bytes    int64
 	single   string // the only key; empty: there are many
+	journal  Journal
 	skip     guard
 }
 
@@ -143,7 +144,7 @@ func (c Config) props(made func(*region)) host.Props {
 		key := []byte(c.single)
 		keys = keys.WithKey(func(*host.Message) []byte { return key }).WithIdle(10 * 365 * 24 * time.Hour)
 	}
-	st := &store{peers: map[abi.Ref]bool{}}
+	st := &store{peers: map[abi.Ref]bool{}, told: map[int]uint64{}}
 	return keys.Around(func(k *keyed.Keeper) host.Behaviour {
 		r := newRegion(c, k, st)
 		made(r)

@@ -1,0 +1,143 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
+	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/cockroachdb/pebble/vfs.(*syncingFile).Sync"))
+}
+
+// What a member writes into the log of a key has an effect on that key only: it does not begin, and who runs the node is told why.
+func TestSpoilt(t *testing.T) {
+	late := frame{form: turnForm, epoch: 1 << 40, number: 1}
+	other := frame{form: turnForm, epoch: 1, number: 1 << 40, data: []byte("no record of events")}
+	for name, spoil := range map[string][]byte{"a byte": {7}, "an epoch that nobody has": late.encode(), "no events": other.encode()} {
+		t.Run(name, func(t *testing.T) {
+			s := newSim(1, map[string]int{}, broken{})
+			defer s.close()
+			s.start()
+			s.pass(3 * time.Second)
+			l := s.running()[0]
+			var told []string
+			l.journal.opt.Refused = func(text string) { told = append(told, text) }
+			store := func(key string) error {
+				p, err := l.system.Request(l.region, keyed.For(key, note{Add: 1}))
+				if err != nil {
+					return err
+				}
+				s.pass(3 * time.Second)
+				select {
+				case m := <-p.Answer():
+					return m.Err()
+				default:
+					return errors.New("no answer")
+				}
+			}
+			if err := store("k0"); err != nil {
+				t.Fatal(err)
+			}
+			s.pass(5 * time.Second) // it ends, since it is idle
+			fences := s.FencesOf("carts", shard.Of("k0", simShards))
+			l.machine.Log().Append("carts", shard.Of("k0", simShards), fences[len(fences)-1].At, "k0", spoil, func(uint64, error) {})
+			s.pass(time.Second)
+			if err := store("k0"); err == nil {
+				t.Error("its key answers")
+			}
+			if len(told) == 0 || !strings.Contains(told[0], "/user/carts/k0") {
+				t.Errorf("told: %q", told)
+			}
+			if err := store("k1"); err != nil {
+				t.Errorf("another key: %v", err)
+			}
+		})
+	}
+}
+
+// A fence that no node has written is replaced, and who runs the node is told.
+func TestASpoiltFence(t *testing.T) {
+	s := newSim(1, map[string]int{}, broken{})
+	defer s.close()
+	s.start()
+	s.pass(3 * time.Second)
+	l := s.running()[0]
+	told := ""
+	l.journal.opt.Refused = func(text string) { told = text }
+	for i := range simShards {
+		l.machine.Log().Fence("carts", i, []byte("x"), 0, func(uint64, error) {})
+	}
+	s.pass(time.Second)
+	if has, err := s.atLast(l, "k0"); err != nil || len(has) != 0 {
+		t.Errorf("%v, %v", has, err)
+	}
+	if !strings.Contains(told, "it is replaced") {
+		t.Errorf("told: %q", told)
+	}
+}
+
+// Strategies treat what a journal refuses as a matter of one key, and all else as before.
+func TestSupervised(t *testing.T) {
+	failed := func(kind abi.FailureKind, reason string) *abi.Failure {
+		return &abi.Failure{Kind: kind, Reason: reason}
+	}
+	for _, s := range []supervision.Strategy{supervision.Default(), supervision.Stopping()} {
+		x := Supervised(s)
+		for reason, want := range map[string]supervision.Directive{
+			"the turn could not be recorded: " + ErrMoved.Error():          supervision.Stop,
+			"the turn could not be recorded: " + ErrSpoilt.Error() + ": a": supervision.Stop,
+			"the turn could not be recorded: " + ErrAnew.Error():           supervision.Restart,
+			"the turn could not be recorded: " + cluster.ErrFull.Error():   supervision.Restart,
+			"something else": supervision.Escalate,
+		} {
+			if got := x.Decide("t", failed(abi.FailureHost, reason)); got != want {
+				t.Errorf("%s: %v, want %v", reason, got, want)
+			}
+		}
+		for k := abi.FailureKind(1); k < 16; k++ {
+			if f := failed(k, "x"); x.Decide("t", f) != s.Decide("t", f) {
+				t.Errorf("%v is treated in another way", k)
+			}
+		}
+	}
+}
+
+// An actor that is of no kind keeps no events here.
+func TestOtherActors(t *testing.T) {
+	s := newSim(1, map[string]int{}, broken{})
+	defer s.close()
+	s.start()
+	s.pass(3 * time.Second)
+	l := s.running()[0]
+	for _, id := range []string{"/user/other/a", "/user/carts", "/user/carts/a/b", "/system/carts/a", "/user/carts/"} {
+		if p, _ := l.journal.partOf(id); p != nil {
+			t.Errorf("%s is of a kind", id)
+		}
+	}
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add((&frame{form: turnForm, epoch: 7, number: 1 << 40, data: []byte("x")}).encode())
+	f.Add((&frame{form: fenceForm, epoch: 7, number: 3, owner: owner{3, 9}}).encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x, err := decodeFrame(b)
+		if err != nil {
+			return
+		}
+		y, err := decodeFrame(x.encode())
+		if err != nil || x.form != y.form || x.epoch != y.epoch || x.number != y.number || x.owner != y.owner || !bytes.Equal(x.data, y.data) {
+			t.Errorf("%+v became %+v, %v", x, y, err)
+		}
+	})
+}

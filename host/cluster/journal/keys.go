@@ -1,0 +1,353 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/persist"
+	"github.com/wasmactors/wasmactors/host/record"
+)
+
+// key is an incarnation of a key's actor.
+type key struct {
+	part        *part
+	name, id    string
+	incarnation uint64
+
+	fence   uint64 // under which it was loaded; 0: it was not
+	broken  bool   // it has to begin again: what the log has is not known
+	last    uint64 // where its last record is; 0: that is not known
+	bytes   int64  // of its records in the log, about
+	records int    // how many they are
+	whole   bool   // it is being written anew
+
+	done func(error) // waits for it to be loaded; nil: nobody does
+}
+
+// When all that there is of a key is written anew, in one record: it has so many records, or at least so many bytes and more than twice
+// of what it needs.
+const (
+	mostRecords = 512
+	leastWhole  = 64 << 10
+)
+
+// load reads a key, and calls done; the caller holds the lock and calls what it gets without it.
+func (j *Journal) load(k *key, done func(error)) func() {
+	k.done = done
+	return j.fenced(k.part, func(err error) {
+		if err != nil {
+			j.end(k, err)
+			return
+		}
+		j.read(k, 0)
+	})
+}
+
+// end says that a key was loaded, or why it was not.
+func (j *Journal) end(k *key, err error) {
+	j.mu.Lock()
+	done := k.done
+	k.done, k.broken = nil, k.broken || err != nil
+	j.mu.Unlock()
+	if done != nil {
+		done(err)
+	}
+}
+
+func (j *Journal) read(k *key, try int) {
+	p := k.part
+	j.mu.Lock()
+	fence, least, over := p.fence, p.high, k.done == nil
+	j.mu.Unlock()
+	switch {
+	case over:
+		return
+	case fence == 0:
+		j.anew(k, try)
+		return
+	}
+	if j.opt.skip&guardLeast != 0 {
+		least = 0
+	}
+	j.opt.Log.Read(p.kind, p.no, k.name, least, onceRead(func(list []cluster.LogEntry, err error) {
+		if err != nil {
+			j.again(try, func() { j.read(k, try+1) })
+			return
+		}
+		j.take(k, fence, try, list)
+	}))
+}
+
+// take takes what the log has of a key.
+func (j *Journal) take(k *key, fence uint64, try int, list []cluster.LogEntry) {
+	h, err := j.sort(k, fence, list)
+	if err == nil {
+		err = j.events.Load(context.Background(), k.id, h.whole, h.records)
+	}
+	j.mu.Lock()
+	switch {
+	case errors.Is(err, ErrAnew) && k.part.fence == fence:
+		k.part.fence = 0
+	case err != nil:
+	case k.part.fence != fence:
+		err = ErrAnew
+	default:
+		k.fence, k.last, k.bytes, k.records = fence, h.last, h.bytes, len(list)
+		j.counts.Loaded++
+	}
+	j.mu.Unlock()
+	if errors.Is(err, ErrAnew) {
+		j.anew(k, try)
+		return
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s: %w", ErrSpoilt, k.id, err)
+		j.refuse("%v", err)
+	}
+	j.end(k, err)
+}
+
+// anew begins to load a key again, from the fence on.
+func (j *Journal) anew(k *key, try int) {
+	j.again(try, func() {
+		j.mu.Lock()
+		done, f := k.done, func() {}
+		if done != nil {
+			f = j.load(k, done)
+		}
+		j.mu.Unlock()
+		f()
+	})
+}
+
+// history is what there is of a key.
+type history struct {
+	whole   []byte
+	records [][]byte
+	last    uint64
+	bytes   int64
+}
+
+// sort finds what counts of the records of a key.
+func (j *Journal) sort(k *key, fence uint64, list []cluster.LogEntry) (h history, err error) {
+	j.mu.Lock()
+	under := k.part.under
+	j.mu.Unlock()
+	var epoch, number uint64
+	for _, e := range list {
+		f, err := decodeFrame(e.Record)
+		if err == nil && f.epoch > under && e.At > fence {
+			return h, ErrAnew // another one has the shard by now
+		}
+		if err == nil && (f.form == fenceForm || f.epoch > under) {
+			err = fmt.Errorf("%w: it is of epoch %d, and the shard is in %d", errFrame, f.epoch, under)
+		}
+		if err != nil {
+			return h, err
+		}
+		h.last, h.bytes = e.At, h.bytes+int64(len(e.Record))
+		if late := f.epoch < epoch || f.epoch == epoch && f.number <= number; late && f.form == turnForm && j.opt.skip&guardNumber == 0 {
+			continue // it was under way
+		}
+		if f.form == wholeForm {
+			h.whole, h.records = f.data, nil
+		} else {
+			h.records = append(h.records, f.data)
+		}
+		epoch, number = f.epoch, f.number
+	}
+	return h, nil
+}
+
+// storing is a record on its way to the log.
+type storing struct {
+	key    *key
+	frame  frame
+	record []byte
+	tries  int
+	maybe  bool // it may be there
+	turn   *record.Turn
+	stored persist.Turn
+}
+
+// store appends what a turn has stored, and answers it then.
+func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
+	p := k.part
+	j.mu.Lock()
+	var err error
+	switch {
+	case j.closed || !p.served:
+		k.broken, err = true, ErrMoved
+	case k.broken || k.fence != p.fence:
+		k.broken, err = true, ErrAnew
+	case len(x.Record) > MaxBytes:
+		err = fmt.Errorf("journal: a turn has stored %d bytes, at most %d", len(x.Record), MaxBytes)
+	case j.bytes+int64(len(x.Record)) > mostWaiting:
+		err = errBusy
+	}
+	if err != nil {
+		if k.broken {
+			j.counts.Refused++
+		}
+		j.mu.Unlock()
+		t.Answer(err)
+		return
+	}
+	p.number++
+	f := frame{form: turnForm, epoch: p.under, number: p.number, data: x.Record}
+	s := &storing{key: k, frame: f, record: f.encode(), turn: t, stored: x}
+	j.bytes += int64(len(s.record))
+	p.queue = append(p.queue, s)
+	begin := !p.writing
+	p.writing = true
+	j.mu.Unlock()
+	if j.opt.skip&guardAnswer != 0 {
+		j.stored(s)
+	}
+	if begin {
+		j.write(p)
+	}
+}
+
+// write appends the first record that waits for a shard: one at a time, since the log checks one after the other.
+func (j *Journal) write(p *part) {
+	j.mu.Lock()
+	if len(p.queue) == 0 {
+		p.writing = false
+		j.mu.Unlock()
+		return
+	}
+	s := p.queue[0]
+	fence := s.key.fence
+	if j.opt.skip&guardFence != 0 {
+		fence = anyFence
+	}
+	j.mu.Unlock()
+	j.opt.Log.Append(p.kind, p.no, fence, s.key.name, s.record, onceAt(func(at uint64, err error) { j.written(p, s, at, err) }))
+}
+
+// anyFence has a simulated log check nothing.
+const anyFence = 1<<64 - 1
+
+// written is called with what the log says of a record.
+func (j *Journal) written(p *part, s *storing, at uint64, err error) {
+	j.mu.Lock()
+	if len(p.queue) == 0 || p.queue[0] != s { // the shard was released
+		j.mu.Unlock()
+		return
+	}
+	var end func()
+	switch {
+	case err == nil:
+		k := s.key
+		p.high = max(p.high, at)
+		k.last, k.bytes, k.records = at, k.bytes+int64(len(s.record)), k.records+1
+		j.counts.Stored++
+		end = j.ended(s, nil)
+	case errors.Is(err, cluster.ErrFenced):
+		p.fence = 0
+		j.counts.Refused++
+		end = j.ended(s, ErrAnew)
+	case errors.Is(err, cluster.ErrFull):
+		if s.maybe {
+			p.fence = 0 // with another fence it will be known
+		}
+		end = j.ended(s, err)
+	default:
+		s.maybe = s.maybe || !errors.Is(err, cluster.ErrBusy)
+		s.tries++
+		j.mu.Unlock()
+		j.again(s.tries, func() {
+			j.mu.Lock()
+			waits := len(p.queue) > 0 && p.queue[0] == s
+			j.mu.Unlock()
+			if waits {
+				j.write(p)
+			}
+		})
+		return
+	}
+	p.queue[0] = nil
+	p.queue = p.queue[1:]
+	j.mu.Unlock()
+	end()
+	j.write(p)
+}
+
+// ended ends what waits for the log; the caller holds the lock and calls what it gets without it.
+func (j *Journal) ended(s *storing, err error) func() {
+	j.bytes -= int64(len(s.record))
+	if err != nil {
+		if !errors.Is(err, cluster.ErrFull) || s.maybe {
+			s.key.broken = true
+		}
+		return func() {
+			if j.opt.skip&guardAnswer == 0 {
+				s.turn.Answer(err)
+			}
+		}
+	}
+	return func() {
+		if j.opt.skip&guardAnswer == 0 {
+			j.stored(s)
+		}
+		j.renew(s.key)
+	}
+}
+
+// stored answers a turn whose record is confirmed.
+func (j *Journal) stored(s *storing) {
+	j.mu.Lock()
+	at := j.at
+	j.at += uint64(len(s.record))
+	j.events.Stored(&s.stored, at)
+	j.events.Durable(at + 1)
+	j.mu.Unlock()
+	if j.opt.Manual {
+		j.events.Work()
+	} else if j.events.Busy() {
+		j.idle()
+	}
+	s.turn.Answer(nil)
+}
+
+// renew writes a key anew, in one record, when much of what the log has of it is not needed.
+func (j *Journal) renew(k *key) {
+	j.mu.Lock()
+	due := k.last != 0 && !k.whole && !k.broken && (k.records > mostRecords || k.bytes > leastWhole && k.bytes > 2*j.events.Bytes(k.id))
+	if !due {
+		j.mu.Unlock()
+		return
+	}
+	k.whole = true
+	f := frame{form: wholeForm, epoch: k.part.under, number: k.part.number}
+	after := k.last
+	j.mu.Unlock()
+	err := errors.New("")
+	if f.data, err = j.events.Whole(context.Background(), k.id); err != nil {
+		return // the journal is closed
+	}
+	b := f.encode()
+	if len(b) > cluster.MaxRecord {
+		j.refuse("%s needs %d bytes in one record, at most %d: it is not written anew", k.id, len(b), cluster.MaxRecord)
+		return
+	}
+	j.opt.Log.Replace(k.part.kind, k.name, b, after, onceAt(func(at uint64, err error) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		k.whole = false
+		switch {
+		case err == nil:
+			k.bytes, k.records = k.bytes+int64(len(b)), k.records+1
+			if k.last == after {
+				k.last, k.bytes, k.records = at, int64(len(b)), 1
+			}
+			k.part.high = max(k.part.high, at)
+			j.counts.Whole++
+		case k.last == after:
+			k.last = 0 // until the next record
+		}
+	}))
+}
