@@ -57,6 +57,13 @@ func TestANodeThatIsBoundToABundle(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
+	for bundle, may := range map[string]bool{"shop": true, "shop.2": true, "bank": false} {
+		c := make(chan error, 1)
+		journalsOf(t, all[1:], bundle)[0].Fence("carts", 0, []byte("x"), 0, func(_ uint64, err error) { c <- err })
+		if err := <-c; (err == nil) != may {
+			t.Errorf("the journal of %s: %v", bundle, err)
+		}
+	}
 	keeper, err := all[0].Shared(within(t, 20*time.Second), "kv")
 	if err != nil {
 		t.Fatal(err)

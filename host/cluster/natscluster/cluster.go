@@ -57,8 +57,10 @@ type Cluster struct {
 	enrol   *nats.Conn // nil: it takes no tokens, or by nodes
 	dir     *store
 	shared  shared
-	links   *links
-	event   func(cluster.Event)
+
+	journals journals
+	links    *links
+	event    func(cluster.Event)
 
 	unreached unreached
 	took      histogram.Histogram // changes of the directory
@@ -77,6 +79,7 @@ const reconnect = 250 * time.Millisecond
 func Open(ctx context.Context, id *Identity, o Options) (*Cluster, error) {
 	c := &Cluster{id: id, event: o.Events}
 	c.shared.until, c.shared.stop = context.WithCancel(context.Background())
+	c.journals.all, c.journals.stop = context.WithCancel(context.Background())
 	if c.event == nil {
 		c.event = func(cluster.Event) {}
 	}
@@ -257,12 +260,15 @@ func (c *Cluster) makes() bool { return c.server != nil || c.id.URL != "" }
 
 // makeStream makes the stream of a store, or finds it, and refuses one that is made otherwise: a member may have been first.
 func (c *Cluster) makeStream(ctx context.Context, of *store) error {
+	return c.makeStreamOf(ctx, of.what, of.streamConfig(max(1, len(c.id.Keepers))), of.aside)
+}
+
+// makeStreamOf is makeStream of any stream. told says that no event is to say that it takes time.
+func (c *Cluster) makeStreamOf(ctx context.Context, what string, cfg jetstream.StreamConfig, told bool) error {
 	js, err := jetstream.New(c.nodes)
 	if err != nil {
 		return err
 	}
-	cfg := of.streamConfig(max(1, len(c.id.Keepers)))
-	told := of.aside
 	for {
 		once, cancel := context.WithTimeout(ctx, putTime)
 		var s jetstream.Stream
@@ -278,12 +284,12 @@ func (c *Cluster) makeStream(ctx context.Context, of *store) error {
 			if err = differs(s.CachedInfo().Config, cfg); err == nil {
 				return nil
 			}
-			err = fmt.Errorf("natscluster: %s: stream %s was made by another one than this program: %w", of.what, cfg.Name, err)
+			err = fmt.Errorf("natscluster: %s: stream %s was made by another one than this program: %w", what, cfg.Name, err)
 			c.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: err.Error()})
 			return err
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("natscluster: %s does not answer (%w): %s", of.what, ctx.Err(), c.waitsFor(err))
+			return fmt.Errorf("natscluster: %s does not answer (%w): %s", what, ctx.Err(), c.waitsFor(err))
 		}
 		if !told {
 			told = true
@@ -307,7 +313,7 @@ func differs(is, want jetstream.StreamConfig) error {
 		{"max_msgs_per_subject", is.MaxMsgsPerSubject, want.MaxMsgsPerSubject}, {"max_msg_size", is.MaxMsgSize, want.MaxMsgSize},
 		{"max_msgs", max(is.MaxMsgs, 0), max(want.MaxMsgs, 0)}, {"max_bytes", is.MaxBytes, want.MaxBytes}, {"discard", is.Discard, want.Discard},
 		{"discard_new_per_subject", is.DiscardNewPerSubject, false}, {"replicas", is.Replicas < want.Replicas, false},
-		{"no_ack", is.NoAck, false}, {"sealed", is.Sealed, false}, {"deny_delete", is.DenyDelete, want.DenyDelete}, {"allow_rollup_hdrs", is.AllowRollup, false},
+		{"no_ack", is.NoAck, false}, {"sealed", is.Sealed, false}, {"deny_delete", is.DenyDelete, want.DenyDelete}, {"allow_rollup_hdrs", is.AllowRollup, want.AllowRollup},
 		{"allow_direct", is.AllowDirect, want.AllowDirect}, {"allow_msg_ttl", is.AllowMsgTTL, want.AllowMsgTTL},
 		{"subject_delete_marker_ttl", is.SubjectDeleteMarkerTTL, want.SubjectDeleteMarkerTTL}, {"mirror", is.Mirror != nil, false}, {"sources", len(is.Sources), 0},
 		{"subject_transform", is.SubjectTransform != nil, false}, {"republish", is.RePublish, want.RePublish},
@@ -427,6 +433,7 @@ func (c *Cluster) Close() {
 		c.links.close()
 	}
 	c.shared.close()
+	c.journals.close()
 	if c.dir != nil {
 		c.dir.close()
 	}

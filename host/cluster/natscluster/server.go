@@ -129,6 +129,13 @@ func (d *Description) onlyDirectory(bundles []string) *server.Permissions {
 			allow = append(allow, d.subjectShared(service)+">")
 		}
 	}
+	streams = append(streams, d.streamJournal())
+	for _, name := range bundles {
+		allow = append(allow, d.subjectsOf(name)+">")
+	}
+	if len(bundles) == 0 {
+		allow = append(allow, d.subjectJournal()+">")
+	}
 	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
 		for _, stream := range streams {
 			allow = append(allow, "$JS.API."+request+"."+stream)
