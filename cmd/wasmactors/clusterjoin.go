@@ -254,6 +254,28 @@ func (x *membership) sharing(ctx context.Context, name string) (service.Shared, 
 	return s, nil
 }
 
+// log opens the journal of a bundle's keys.
+func (x *membership) log(name string) func(context.Context) (cluster.Log, error) {
+	return func(ctx context.Context) (cluster.Log, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(x.running, cancel)()
+		j, err := x.place.Journal(ctx, name)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, fmt.Errorf("%w: %w", errUnshared, err)
+		case err != nil:
+			return nil, err
+		}
+		return j, nil
+	}
+}
+
+// spoilt says what the journal has that no node writes.
+func (x *membership) spoilt(text string) {
+	x.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: text})
+}
+
 // drains notes whether the node is drained.
 func (x *membership) drains(on bool) {
 	x.mu.Lock()
@@ -408,6 +430,7 @@ func (l *live) system(cfg host.Config) host.Config {
 		if n != nil {
 			l.bundle.Join(n)
 			l.bundle.Share(x.sharing)
+			l.bundle.Keep(bundle.Logs{Open: x.log(l.bundle.Manifest.Name), Clock: host.RealClock(), Refused: x.spoilt})
 		}
 	}
 	return l.membership.configure(systemOf(l.c, l.telemetry)(cfg))

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/cluster/journal"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
@@ -15,6 +16,8 @@ func (c *checker) events(m *Manifest, v view, a *Actor) {
 	if x := v.get(durableKey); x.given() && x.n.Value == eventsValue {
 		a.Events = true
 		switch {
+		case m.Store == nil && a.spread():
+			c.spreadEvents(m, v, a)
 		case m.Store == nil:
 			c.at(x.n, "actor %s: durable: events needs the key store, which says where its events are kept", a.Name)
 		case a.Routing != nil:
@@ -30,6 +33,26 @@ func (c *checker) events(m *Manifest, v view, a *Actor) {
 		i++
 		c.events(m, child, &a.Children[i])
 	})
+}
+
+// spread reports whether the actors of the entry are one for each key in the cluster, or one in it.
+func (a *Actor) spread() bool { return a.Keyed != nil && a.Keyed.Scope == ScopeCluster }
+
+// spreadEvents checks an actor whose events the nodes of a cluster keep.
+func (c *checker) spreadEvents(m *Manifest, v view, a *Actor) {
+	switch l := &a.Limits.Durable; {
+	case *l == 0:
+		*l = journal.MaxBytes
+	case *l > journal.MaxBytes:
+		at := v.object("limits").get("durable")
+		if !at.given() {
+			at = v.get(durableKey)
+		}
+		c.at(at.n, "actor %s: limits.durable is %d bytes, at most %d for each key whose events the nodes of a cluster keep: have it make snapshots and delete events", a.Name, *l, journal.MaxBytes)
+	}
+	if slices.ContainsFunc(m.Services, func(s Use) bool { return s.Kind.Name() == "journal" }) {
+		c.at(v.get(durableKey).n, "actor %s: its events are kept by the nodes of the cluster, and services.journal finds those of a store only: remove that, or make the actor keyed without scope: cluster", a.Name)
+	}
 }
 
 // keepsEvents reports whether an actor of a manifest does.

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/journal"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -179,9 +180,15 @@ func (b *Bundle) keeper(a *Actor) host.Props {
 	c = c.WithField(k.Field).WithIdle(k.Idle).WithMax(k.Max).WithMaxPerSender(k.PerSender).WithMaxBytes(k.MaxBytes).WithAtLimit(k.AtLimit).
 		WithBuffer(k.Buffer, k.BufferBytes).WithRemember(k.Remember).WithManagers(k.Managers...).WithLimits(limits)
 	if k.Scope == ScopeCluster && b.node != nil {
+		if a.Events && b.spreadLog != nil {
+			c = c.WithSupervision(journal.Supervised(k.Supervision))
+		}
 		s := shard.New(a.Name, b.node, c).WithShards(k.Shards).WithRole(k.Role).WithBuffer(k.Buffer, k.BufferBytes)
 		if k.Single {
 			s = s.WithSingleton(a.Name)
+		}
+		if a.Events && b.spreadLog != nil {
+			s = s.WithJournal(b.spreadLog)
 		}
 		return s.Props().WithSignificant(a.Significant)
 	}

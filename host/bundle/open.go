@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/build"
+	"github.com/wasmactors/wasmactors/host/cluster/journal"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/mailbox"
@@ -116,16 +117,18 @@ type Bundle struct {
 	adjustProps func(*Actor, host.Props) host.Props // nil: as the manifest says
 	counted     atomic.Pointer[guests.Service]      // nil: no actor may report metrics
 
-	services services
-	system   *host.System // that was started last
-	node     shard.Node   // of the cluster; nil: there is none
-	sharing  service.Sharing
-	store    *durable.Store
-	opened   atomic.Pointer[durable.Store] // store, for any goroutine
-	journal  *persist.Journal              // nil: no actor keeps events
-	memory   *persist.Memory               // that it is of, without a store
-	noStore  bool
-	volatile bool // the system that was started last has no store
+	services  services
+	system    *host.System // that was started last
+	node      shard.Node   // of the cluster; nil: there is none
+	sharing   service.Sharing
+	logs      Logs
+	store     *durable.Store
+	opened    atomic.Pointer[durable.Store] // store, for any goroutine
+	journal   *persist.Journal              // nil: no actor keeps events
+	memory    *persist.Memory               // that it is of, without a store
+	spreadLog *journal.Journal              // that it is of, in a cluster
+	noStore   bool
+	volatile  bool // the system that was started last has no store
 
 	adjustStore func(durable.Options) (durable.Options, bool)
 

@@ -126,6 +126,8 @@ func (c *checker) durable(m *Manifest, actors view) {
 		mod, _ := m.Module(a.Module)
 		with := ""
 		switch {
+		case a.spread():
+			c.at(at, "actor %s: durable: true repeats what an actor was sent, from the store of one machine, and this one moves between nodes: write durable: events, and keep its state as events", a.Name)
 		case m.Store == nil:
 			c.at(at, "actor %s: durable needs the key store, which says where its state is kept", a.Name)
 		case a.Routing != nil:
@@ -318,7 +320,11 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 		return nil, nil, err
 	}
 	b.volatile = !there
-	if !there && m.Store != nil && keepsEvents(m) {
+	if !there && b.node != nil && b.spreadEvents() {
+		if cfg, err = b.keepSpread(cfg); err != nil {
+			return nil, nil, err
+		}
+	} else if !there && keepsEvents(m) {
 		if b.memory, err = persist.NewMemory(); err != nil {
 			return nil, nil, err
 		}
@@ -372,6 +378,11 @@ func (b *Bundle) closeStore() error {
 		}
 	}
 	b.journal = nil
+	if b.spreadLog != nil {
+		err := b.spreadLog.Close()
+		b.spreadLog = nil
+		return err
+	}
 	if b.store == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/journal"
 )
 
 const storeKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -28,6 +29,11 @@ func TestStoreKeys(t *testing.T) {
 		{"store: {path: s}\nactors: {a: {type: m/echo, durable: events, limits: {durable: 64MiB}, children: {c: {type: m/echo, durable: events}}}}\n", ""},
 		{"store: {path: s}\nactors: {a: {type: hot/echo, durable: events, keyed: {field: k}}}\n", ""},
 		{"actors: {a: {type: m/echo, durable: events}}\n", "actor a: durable: events needs the key store"},
+		{"cluster: {}\nactors: {a: {type: m/echo, durable: events, keyed: {field: k}}}\n", "5:37: actor a: durable: events needs the key store"},
+		{"cluster: {}\nactors: {a: {type: m/echo, durable: events, keyed: {scope: cluster}}, b: {type: m/echo, durable: events, singleton: {}, limits: {durable: 64KiB}}}\n", ""},
+		{"cluster: {}\nactors: {a: {type: m/echo, durable: events, keyed: {scope: cluster}, limits: {durable: 1MiB}}}\n", "5:88: actor a: limits.durable is 1048576 bytes, at most 786432"},
+		{"cluster: {}\nlimits: {durable: 1MiB}\nactors: {a: {type: m/echo, durable: events, singleton: {}}}\n", "6:37: actor a: limits.durable is 1048576 bytes, at most 786432"},
+		{"cluster: {}\nactors: {a: {type: m/echo, durable: true, keyed: {scope: cluster}}}\n", "5:37: actor a: durable: true repeats what an actor was sent"},
 		{"store: {path: s}\nactors: {a: {type: m/echo, durable: true, children: {c: {type: m/echo, durable: events}}}}\n", "cannot keep events"},
 		{"store: {path: s}\nactors: {a: {type: m/echo, durable: evens}}\n", "cannot be \"evens\""},
 		{"store: {path: s, size: 1MiB}\nactors: {a: {type: m/echo}}\n", "store.size"},
@@ -57,6 +63,12 @@ func TestStoreKeys(t *testing.T) {
 			if x = m.Store.Recovery; x != 50*time.Millisecond || m.Actors[0].Limits.Durable != 64<<20 {
 				t.Error(x, m.Actors[0].Limits.Durable)
 			}
+		}
+		if c.want == "" && m.Store == nil { // the cluster keeps events
+			if m.Actors[0].Limits.Durable != journal.MaxBytes || m.Actors[1].Limits.Durable != 64<<10 {
+				t.Error(m.Actors[0].Limits.Durable, m.Actors[1].Limits.Durable)
+			}
+			continue
 		}
 		if c.want == "" && m.Store.Path != filepath.Join(dir, "s") {
 			t.Error(m.Store)
