@@ -44,10 +44,16 @@ func (p port) Arrive(to abi.Ref, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	return p.Take(to, m, g)
+	return p.take(to, m, g, nil)
 }
 
-func (p port) Take(to abi.Ref, m *network.Message, g *signal.Signal) error {
+func (p port) Take(all []network.Arrival, c *mailbox.Cache) {
+	for i := range all {
+		_ = p.take(all[i].To, &all[i].Message, all[i].Signal, c)
+	}
+}
+
+func (p port) take(to abi.Ref, m *network.Message, g *signal.Signal, c *mailbox.Cache) error {
 	s := p.s
 	if to.Node() != s.cfg.node {
 		return fmt.Errorf("%w: it is on node %d, not on %d", ErrUnknown, to.Node(), s.cfg.node)
@@ -71,7 +77,7 @@ func (p port) Take(to abi.Ref, m *network.Message, g *signal.Signal) error {
 		}
 		return nil
 	}
-	e, by := m.Envelope(s.time.Now()), m.Sender
+	e, by := m.Envelope(c, &s.time), m.Sender
 	e.Flags &^= mark.Ours // another host answers only in the name of an actor that was asked
 	if m.Via != 0 {
 		by = m.Via

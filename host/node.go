@@ -64,7 +64,7 @@ func (s *System) sendAway(to abi.Ref, e *mailbox.Envelope) error {
 	}
 	m := leaving.Get().(*network.Message)
 	defer leaving.Put(m)
-	*m = network.Of(e, s.time.Now())
+	*m = network.Of(e, &s.time)
 	fits, err := m.Fits(), error(nil)
 	if fits {
 		err = c.Carry(to, m, nil)

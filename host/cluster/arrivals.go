@@ -8,13 +8,6 @@ import (
 
 // What is for the engine waits until the node's lock is free, and is handed over in order, by one goroutine at a time.
 
-// arrival is a message, or else a signal, for the engine. It shares the memory of the packet that it has come in.
-type arrival struct {
-	to      abi.Ref
-	message network.Message
-	signal  *signal.Signal // nil: it is the message
-}
-
 // Bounds of what may wait before packets are waited with; one packet may bring more. Arrivals keep the memory of the packets
 // and frames that they have come in, whatever their own sizes.
 const (
@@ -27,11 +20,11 @@ const keptArrivals = 1024
 
 // arrivedMessage and arrivedSignal have the engine get one after those before.
 func (n *Node) arrivedMessage(to abi.Ref, m *network.Message) {
-	n.arrivals = append(n.arrivals, arrival{to: to, message: *m})
+	n.arrivals = append(n.arrivals, network.Arrival{To: to, Message: *m})
 }
 
 func (n *Node) arrivedSignal(to abi.Ref, g *signal.Signal) {
-	n.arrivals = append(n.arrivals, arrival{to: to, signal: g})
+	n.arrivals = append(n.arrivals, network.Arrival{To: to, Signal: g})
 }
 
 // pinned counts bytes of a packet or a frame, if there are more arrivals than there were before it.
@@ -64,15 +57,8 @@ func (n *Node) unlock() {
 		for _, f := range calls {
 			f()
 		}
-		for i := range arrived {
-			a := &arrived[i]
-			switch {
-			case port == nil:
-			case a.signal != nil:
-				_ = port.Take(a.to, nil, a.signal) // it was checked, and is for this node
-			default:
-				_ = port.Take(a.to, &a.message, nil)
-			}
+		if port != nil {
+			port.Take(arrived, &n.envelopes) // all were checked, and are for this node
 		}
 		clear(arrived)
 		n.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/internal/network"
-	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // heldPort takes nothing before it is free.
@@ -20,10 +20,11 @@ type heldPort struct {
 	taken []uint64
 }
 
-func (p *heldPort) Take(_ abi.Ref, m *network.Message, _ *signal.Signal) error {
+func (p *heldPort) Take(all []network.Arrival, _ *mailbox.Cache) {
 	<-p.free
-	p.taken = append(p.taken, m.Left)
-	return nil
+	for i := range all {
+		p.taken = append(p.taken, all[i].Message.Left)
+	}
 }
 
 // What arrives faster than the engine takes it is bounded, in number and in bytes, with the memory that small messages keep;

@@ -25,7 +25,7 @@ var ErrConflict = errors.New("cluster: the key was changed")
 
 // Links carry packets between nodes. Packets may be lost, late, doubled and overtaken; from whom one comes is true.
 type Links interface {
-	// Send sends a packet, which belongs to the links then. It does not block.
+	// Send sends a packet, which belongs to the links then; they may Free it when they need it no more. It does not block.
 	Send(to uint16, packet []byte)
 	// Receive sets who gets packets, which belong to f then. f may be called by many goroutines at once, but not from within
 	// Send, or any other call that the node makes. It waits while much of what has come waits for the node's system.

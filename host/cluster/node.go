@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/internal/clock"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Config configures a node.
@@ -109,26 +110,27 @@ type Node struct {
 	clock host.Clock
 	begun time.Time // see brisk
 
-	mu       sync.Mutex
-	state    state
-	self     Member
-	deadline time.Duration
-	tried    map[uint16]bool
-	joined   func(Member, error)
-	stop     func()
-	members  map[uint16]*seen
-	pairs    map[uint16]*pair
-	asks     map[question]*asked
-	holds    int           // bytes of what they hold, at most Credit
-	swept    time.Duration // when asks were last looked at
-	port     network.Port
-	decoder  network.Decoder
-	arrivals []arrival // for the engine
-	arrived  int       // bytes of packets and frames that they share; 0 without arrivals
-	spare    []arrival // memory for the next ones
-	later    []func()  // calls to the outside, without the lock
-	running  bool      // a goroutine hands them over
-	handed   sync.Cond // it has taken what there was
+	mu        sync.Mutex
+	state     state
+	self      Member
+	deadline  time.Duration
+	tried     map[uint16]bool
+	joined    func(Member, error)
+	stop      func()
+	members   map[uint16]*seen
+	pairs     map[uint16]*pair
+	asks      map[question]*asked
+	holds     int           // bytes of what they hold, at most Credit
+	swept     time.Duration // when asks were last looked at
+	port      network.Port
+	decoder   network.Decoder
+	arrivals  []network.Arrival // for the engine
+	arrived   int               // bytes of packets and frames that they share; 0 without arrivals
+	spare     []network.Arrival // memory for the next ones
+	later     []func()          // calls to the outside, without the lock
+	running   bool              // a goroutine hands them over
+	envelopes mailbox.Cache     // of that goroutine
+	handed    sync.Cond         // it has taken what there was
 
 	flood   flood
 	counts  Counts

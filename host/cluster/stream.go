@@ -28,14 +28,6 @@ const blockBytes = 256
 // held is what a block costs of the credit.
 func (b *block) held() int { return blockBytes + len(b.b) }
 
-// The sizes of blocks' memory, in bytes; larger ones have what they need.
-const (
-	smallBlock = 512
-	someBlock  = 4 << 10
-	largeBlock = full + 4<<10
-	mostSpare  = 8 // large ones that are kept
-)
-
 // stream are the blocks to another node.
 type stream struct {
 	session uint64
@@ -45,7 +37,6 @@ type stream struct {
 	bytes   int      // what all hold
 	base    uint64   // the number of the first unit that is not confirmed
 	next    uint64   // and of the next one
-	spare   [][]byte
 }
 
 func newStream() stream { return stream{session: 1, base: 1, next: 1} }
@@ -74,7 +65,7 @@ func (s *stream) open(size, most int, ends bool) *block {
 		s.bytes += blockBytes
 	}
 	if len(b.b)+size > cap(b.b) {
-		s.grow(b, len(b.b)+size)
+		b.grow(len(b.b) + size)
 	}
 	b.units++
 	s.next++
@@ -84,22 +75,11 @@ func (s *stream) open(size, most int, ends bool) *block {
 	return b
 }
 
-func (s *stream) grow(b *block, need int) {
-	var wider []byte
-	switch n := len(s.spare); {
-	case need <= smallBlock:
-		wider = make([]byte, 0, smallBlock)
-	case need <= someBlock:
-		wider = make([]byte, 0, someBlock)
-	case need <= largeBlock && n > 0:
-		wider, s.spare[n-1] = s.spare[n-1], nil
-		s.spare = s.spare[:n-1]
-	case need <= largeBlock:
-		wider = make([]byte, 0, largeBlock)
-	default:
-		wider = make([]byte, 0, need)
-	}
-	b.b = append(wider, b.b...)
+// grow gives a block wider memory.
+func (b *block) grow(need int) {
+	wider := append(memory(need), b.b...)
+	free(b.b)
+	b.b = wider
 }
 
 // wrote counts what was written into a block that had so many bytes before.
@@ -143,19 +123,14 @@ func (s *stream) confirm(next uint64) {
 		if done < s.sent {
 			s.under -= b.held()
 		}
-		if cap(b.b) == largeBlock && len(s.spare) < mostSpare {
-			s.spare = append(s.spare, b.b[:0])
-		}
+		free(b.b)
+		b.b = nil
 		done++
 	}
 	s.out = slices.Delete(s.out, 0, done)
 	s.sent = max(0, s.sent-done)
 	if len(s.out) == 0 {
 		s.out = nil
-		if len(s.spare) > 1 {
-			clear(s.spare[1:])
-			s.spare = s.spare[:1]
-		}
 	}
 }
 
@@ -189,7 +164,14 @@ func (p *pair) packet(flags byte, of *block) []byte {
 	if of != nil {
 		first, units = of.first, of.b
 	}
-	b := appendHead(make([]byte, 0, headBytes+binary.MaxVarintLen64+len(units)), &packet{
+	size := headBytes + binary.MaxVarintLen64 + len(units)
+	var b []byte
+	if size > someBlock {
+		b = memory(size)
+	} else {
+		b = make([]byte, 0, size)
+	}
+	b = appendHead(b, &packet{
 		flags: flags, born: p.node.self.Born, receiver: p.peer.Born, session: p.session, confirms: p.expect, of: p.inSession, first: first,
 	})
 	return append(b, units...)

@@ -177,6 +177,7 @@ func (l *links) Send(to uint16, packet []byte) {
 	case l.queue <- outgoing{p, packet}:
 	default:
 		l.lost.Add(1)
+		cluster.Free(packet)
 	}
 }
 
@@ -192,6 +193,7 @@ func (l *links) write() {
 			if l.nc.Publish(o.to.subject, l.seal(o.to, o.packet)) != nil {
 				l.lost.Add(1)
 			}
+			cluster.Free(o.packet)
 		}
 		if n := l.lost.Swap(0); n > 0 {
 			l.event(cluster.Event{Kind: cluster.EventGap, Count: uint64(n), Text: "packets could not be sent: NATS is not there, or is too slow; they are sent again"})
@@ -226,7 +228,7 @@ func (l *links) arrive(m *nats.Msg) {
 	}
 }
 
-// open decrypts a packet. A packet of a node that is not known yet is nil: it is sent again.
+// open decrypts a packet, in its own memory. A packet of a node that is not known yet is nil: it is sent again.
 func (l *links) open(b []byte) (uint16, []byte, string) {
 	if len(b) < sealedHead+1+16 || len(b) < sealedHead+int(b[sealedHead-1])+16 {
 		return 0, nil, "a packet is malformed"
@@ -251,7 +253,7 @@ func (l *links) open(b []byte) (uint16, []byte, string) {
 			return p.number, nil, err.Error()
 		}
 	}
-	packet, err := aead.Open(nil, nonce(count), b[head:], b[:head])
+	packet, err := aead.Open(b[head:head], nonce(count), b[head:], b[:head])
 	if err != nil {
 		return p.number, nil, "a packet is not of the node that it names, or not of this cluster"
 	}

@@ -220,7 +220,7 @@ func TestPacketsOfOthers(t *testing.T) {
 	e := &events{}
 	a, b := pairOf(t, ids[0], ids[1], e)
 	packet := sealed(a, 2, "x")
-	if number, got, why := b.open(packet); number != 1 || string(got) != "x" || why != "" {
+	if number, got, why := b.open(bytes.Clone(packet)); number != 1 || string(got) != "x" || why != "" {
 		t.Fatalf("%d %q %s", number, got, why)
 	}
 	for i := range packet {
@@ -229,11 +229,11 @@ func TestPacketsOfOthers(t *testing.T) {
 		if _, got, why := b.open(bad); got != nil {
 			t.Errorf("byte %d: %q, %s", i, got, why)
 		}
-		if _, got, _ := b.open(packet[:i]); got != nil {
+		if _, got, _ := b.open(bytes.Clone(packet[:i])); got != nil {
 			t.Errorf("the first %d bytes: %q", i, got)
 		}
 	}
-	if _, got, why := a.open(packet); got != nil {
+	if _, got, why := a.open(bytes.Clone(packet)); got != nil {
 		t.Errorf("its own: %q, %s", got, why)
 	}
 	c, _ := pairOf(t, ids[2], ids[1], e) // a member that says it is another
@@ -267,7 +267,7 @@ func FuzzLinks(f *testing.F) {
 	f.Add(good[:len(good)-1])
 	f.Add([]byte{packetVersion})
 	f.Fuzz(func(t *testing.T, packet []byte) {
-		if _, got, _ := b.open(packet); got != nil {
+		if _, got, _ := b.open(bytes.Clone(packet)); got != nil {
 			t.Errorf("%x is a packet", packet)
 		}
 	})

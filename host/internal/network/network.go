@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Carrier takes frames to other nodes. What one node sends to another arrives in order, and each frame once or, if the
@@ -27,9 +28,16 @@ type Port interface {
 	// ErrMalformed, or says that the ref is another node's; what becomes of a frame whose receiver does not exist any
 	// more is no error. It may be called by any goroutine.
 	Arrive(to abi.Ref, frame []byte) error
-	// Take hands over what Decode has read of a frame, a message or else a signal; the other is nil. It keeps neither, nor
-	// their memory. The error is as that of Arrive, but for ErrMalformed. It may be called by any goroutine.
-	Take(to abi.Ref, m *Message, s *signal.Signal) error
+	// Take hands over what Decode has read of frames, in order, and ignores what is for another node. It keeps nothing of them,
+	// nor their memory. Their envelopes come from c, which only one call at a time may use. It may be called by any goroutine.
+	Take(all []Arrival, c *mailbox.Cache)
+}
+
+// Arrival is what has arrived for a ref: a message, or else a signal.
+type Arrival struct {
+	To      abi.Ref
+	Message Message
+	Signal  *signal.Signal // nil: it is the message
 }
 
 // Root is the receiver on a node that takes what is addressed by a path: see Message.Below.
