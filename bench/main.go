@@ -76,6 +76,8 @@ func command(args []string) error {
 		return sockets(rest)
 	case "nodes":
 		return nodesBench(rest)
+	case "ergoserve": // of nodes
+		return ergoServe(rest[0])
 	case "nodeserve": // of nodes
 		return nodeServe(rest)
 	case "echo": // of sockets

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +42,11 @@ type nodeFigures struct {
 	Frames     float64 `json:"nats_messages_per_s"`         // in frames of 64
 	Messages   float64 `json:"messages_per_s"`
 	Rate       float64 `json:"messages_by_nats"` // the goal is at least 0.6
+	CPU        float64 `json:"cpu_us_a_message"` // of both processes
+	FramesCPU  float64 `json:"nats_cpu_us_a_message"`
+	LocalCPU   float64 `json:"local_cpu_us_a_message"` // to actors of the same node
+	Ergo       float64 `json:"ergo_messages_per_s"`
+	ErgoRate   float64 `json:"messages_by_ergo"` // the goal is at least 1
 	Bytes      int     `json:"bytes"`
 	Senders    int     `json:"senders"`
 	Killed     float64 `json:"ask_to_killed_node_ms"` // under way at the kill; the goal is at most 1000
@@ -146,13 +153,7 @@ func nodeServe(args []string) error {
 	if _, err := n.sys.Spawn("silent", host.Func(func(*host.Context, host.Message) error { return nil })); err != nil {
 		return err
 	}
-	var count atomic.Int64
-	for i := range nodeSenders {
-		if _, err := n.sys.Spawn(fmt.Sprint("sink", i), host.Func(func(*host.Context, host.Message) error { count.Add(1); return nil }).WithLimits(host.Limits{Mailbox: 1 << 20, MailboxBytes: 256 << 20})); err != nil {
-			return err
-		}
-	}
-	if _, err := n.sys.Spawn("count", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Reply(count.Load()) })); err != nil {
+	if err := n.sinks(1 << 20); err != nil {
 		return err
 	}
 	if len(args) > 2 {
@@ -183,6 +184,18 @@ func nodeServe(args []string) error {
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	n.close()
 	return nil
+}
+
+// sinks are actors that count messages, and one that says how many they have counted. Each may have so many waiting.
+func (n *benchNode) sinks(mailbox int) error {
+	var count atomic.Int64
+	for i := range nodeSenders {
+		if _, err := n.sys.Spawn(fmt.Sprint("sink", i), host.Func(func(*host.Context, host.Message) error { count.Add(1); return nil }).WithLimits(host.Limits{Mailbox: mailbox, MailboxBytes: 256 << 20})); err != nil {
+			return err
+		}
+	}
+	_, err := n.sys.Spawn("count", host.Func(func(ctx *host.Context, m host.Message) error { return ctx.Reply(count.Load()) }))
+	return err
 }
 
 // profiled has an actor that begins a profile when it is asked, and ends it when it is asked again.
@@ -265,7 +278,14 @@ func nodesRound(long time.Duration, profile string) (*nodeFigures, error) {
 		return nil, fmt.Errorf("the other process says %q: %w", line, err)
 	}
 	f := &nodeFigures{Bench: "nodes", Bytes: nodeBytes, Senders: nodeSenders, CPUs: runtime.NumCPU()}
-	return f, f.measure(n, nc, cmd.Process, long, profile)
+	if err := f.measure(n, nc, cmd.Process, long, profile); err != nil {
+		return nil, err
+	}
+	if f.Ergo, err = ergoRate(long); err != nil {
+		return nil, err
+	}
+	f.ErgoRate = f.Messages / f.Ergo
+	return f, nil
 }
 
 func (f *nodeFigures) measure(n *benchNode, nc *nats.Conn, other *os.Process, long time.Duration, profile string) error {
@@ -307,8 +327,23 @@ func (f *nodeFigures) measure(n *benchNode, nc *nats.Conn, other *os.Process, lo
 		return err
 	}
 	f.AskRatio = (f.Ask - f.LocalAsk) / f.Request
-	if f.Frames, err = bareRate(nc, long); err != nil {
+	cpu := func(f func() (float64, error)) (rate, each float64, err error) {
+		began, before := time.Now(), processorTimeOf(os.Getpid(), other.Pid)
+		rate, err = f()
+		took := time.Since(began).Seconds()
+		return rate, float64(processorTimeOf(os.Getpid(), other.Pid)-before) / 1e3 / (rate * took), err
+	}
+	if f.Frames, f.FramesCPU, err = cpu(func() (float64, error) { return bareRate(nc, long) }); err != nil {
 		return err
+	}
+	if err := n.sinks(1 << 10); err != nil { // as much as waits for another node
+		return err
+	}
+	here := func(name string) (host.Ref, error) {
+		return n.sys.Identify(context.Background(), "/user/"+name)
+	}
+	if _, f.LocalCPU, err = cpu(func() (float64, error) { return nodeRate(n, here, long) }); err != nil {
+		return fmt.Errorf("within a node: %w", err)
 	}
 	if profile != "" {
 		file, err := os.Create(profile)
@@ -328,7 +363,7 @@ func (f *nodeFigures) measure(n *benchNode, nc *nats.Conn, other *os.Process, lo
 		}
 		defer func() { pprof.StopCPUProfile() }()
 	}
-	f.Messages, err = nodeRate(n, far, long)
+	f.Messages, f.CPU, err = cpu(func() (float64, error) { return nodeRate(n, far, long) })
 	if err != nil {
 		return err
 	}
@@ -480,4 +515,23 @@ func nodeRate(n *benchNode, far func(string) (host.Ref, error), long time.Durati
 			return 0, fmt.Errorf("%d of %d messages have come", got, sent.Load())
 		}
 	}
+}
+
+// processorTimeOf is what some processes have taken, in steps of 10 ms; 0 where /proc does not say so.
+func processorTimeOf(pids ...int) (sum time.Duration) {
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return 0
+		}
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if len(fields) < 13 {
+			return 0
+		}
+		for _, f := range fields[11:13] { // user and system
+			n, _ := strconv.Atoi(f)
+			sum += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return sum
 }
