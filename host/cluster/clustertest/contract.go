@@ -214,7 +214,7 @@ func (c contract) packets(t *testing.T, ends []End) {
 	ends[1].Links.Send(999, []byte("nobody"))
 	arrived := func() bool { mu.Lock(); defer mu.Unlock(); return len(got[1]) >= 3 }
 	if !c.wait(arrived) {
-		t.Fatalf("%d packets of 3 have arrived", len(got[1]))
+		t.Fatalf("%d packets of 3 have arrived: %.60q", len(got[1]), got[1])
 	}
 	mu.Lock()
 	defer mu.Unlock()
