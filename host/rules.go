@@ -46,10 +46,11 @@ func withRules(parent *actor, p *Props) (*actor, *rules) {
 
 // alone is an actor with a copy of the rules that lies beside it.
 func (r *rules) alone() (*actor, *rules) {
-	both := &struct {
+	both := new(struct {
 		actor
 		rules
-	}{rules: rules{Props: r.Props}}
+	})
+	both.rules.Props = r.Props
 	both.rules.follow()
 	return &both.actor, &both.rules
 }
