@@ -23,7 +23,7 @@ import (
 // Defaults of a [Config].
 const (
 	DefaultShards   = 256
-	DefaultMoves    = 8
+	DefaultMoves    = 16
 	DefaultPatience = 10 * time.Second
 )
 
