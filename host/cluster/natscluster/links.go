@@ -8,9 +8,11 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -29,6 +31,7 @@ const (
 	mostQueued    = 4096                  // packets
 	mostSalts     = 4                     // of one sender, of which packets may be under way
 	pendingBytes  = 64 << 20
+	subscribeTime = 10 * time.Second // for the server to know a subscription
 )
 
 type links struct {
@@ -81,6 +84,9 @@ func newLinks(id *Identity, nc *nats.Conn, event func(cluster.Event)) (*links, e
 	}
 	if err := l.sub.SetPendingLimits(-1, pendingBytes); err != nil {
 		return nil, err
+	}
+	if err := nc.FlushTimeout(subscribeTime); err != nil { // else packets for a node that has joined may find no subscription
+		return nil, fmt.Errorf("the subscription of the links: %w", err)
 	}
 	go l.write()
 	return l, nil
