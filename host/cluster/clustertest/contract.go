@@ -213,10 +213,14 @@ func (c contract) packets(t *testing.T, ends []End) {
 	ends[2].Links.Send(ends[1].Member.Number, []byte("b"))
 	ends[1].Links.Send(999, []byte("nobody"))
 	arrived := func() bool { mu.Lock(); defer mu.Unlock(); return len(got[1]) >= 3 }
-	if !c.wait(arrived) {
-		t.Fatalf("%d packets of 3 have arrived: %.60q", len(got[1]), got[1])
-	}
+	all := c.wait(arrived)
 	mu.Lock()
+	if !all {
+		t.Errorf("%d packets of 3 have arrived", len(got[1]))
+		for _, p := range got[1] {
+			t.Errorf("from %d: %.60q", p.from, p.b)
+		}
+	}
 	defer mu.Unlock()
 	for _, p := range got[1] {
 		ok := false
