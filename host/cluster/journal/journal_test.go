@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -123,6 +124,69 @@ func TestOtherActors(t *testing.T) {
 	for _, id := range []string{"/user/other/a", "/user/carts", "/user/carts/a/b", "/system/carts/a", "/user/carts/"} {
 		if p, _ := l.journal.partOf(id); p != nil {
 			t.Errorf("%s is of a kind", id)
+		}
+	}
+}
+
+// replaced is a log of one key, which notes what is put in the place of it.
+type replaced struct {
+	cluster.Log
+	record []byte
+	full   bool
+}
+
+func (x *replaced) Append(_ string, _ int, _ uint64, _ string, _ []byte, done func(uint64, error)) {
+	if x.full {
+		done(0, cluster.ErrFull)
+	}
+}
+
+func (x *replaced) Replace(_, _ string, record []byte, _ uint64, done func(uint64, error)) {
+	x.record = record
+	done(20, nil)
+}
+
+// keyOf is a key with many confirmed records, of which the last has number 5.
+func keyOf(t *testing.T, x *replaced) (*Journal, *key) {
+	j, err := New(Options{Log: x, Node: 1, Born: 1, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	p := &part{kind: "carts", served: true, epoch: 3, fence: 7, under: 3, number: 5}
+	return j, &key{part: p, name: "a", id: "/user/carts/a", fence: 7, last: 10, epoch: 3, number: 5, records: mostRecords + 1}
+}
+
+// What an actor has stored while all before it is written anew counts: it may be behind that in the log.
+func TestStoredBesideAWhole(t *testing.T) {
+	x := &replaced{}
+	j, k := keyOf(t, x)
+	k.part.number = 6 // its turn has ended, and its record is on the way
+	j.renew(k, false)
+	if x.record == nil {
+		t.Fatal("nothing is written anew")
+	}
+	next := frame{form: turnForm, epoch: 3, number: 6, data: []byte("next")}
+	h, err := j.sort(k, 7, []cluster.LogEntry{{At: 20, Record: x.record}, {At: 21, Record: next.encode()}})
+	if err != nil || len(h.records) != 1 || string(h.records[0]) != "next" {
+		t.Errorf("the record behind is lost: %q, %v", h.records, err)
+	}
+}
+
+// A log that is full has a key that is refused written anew: nothing else makes room.
+func TestAFullLogMakesRoom(t *testing.T) {
+	x := &replaced{full: true}
+	j, k := keyOf(t, x)
+	k.records = 2
+	for _, anew := range []bool{true, false} { // once: then all is needed
+		x.record = nil
+		turn := &record.Turn{}
+		err, there := turn.Ask(func(*record.Turn) {
+			k.part.queue, k.part.writing, j.bytes = []*storing{{key: k, record: []byte("r"), turn: turn}}, true, 1
+			j.write(k.part)
+		}, nil)
+		if !there || !errors.Is(err, cluster.ErrFull) || (x.record != nil) != anew || k.records != 1 || j.bytes != 0 || k.broken {
+			t.Errorf("%v, %x, %d records, %d bytes", err, x.record, k.records, j.bytes)
 		}
 	}
 }

@@ -19,9 +19,11 @@ type key struct {
 	fence   uint64 // under which it was loaded; 0: it was not
 	broken  bool   // it has to begin again: what the log has is not known
 	last    uint64 // where its last record is; 0: that is not known
-	bytes   int64  // of its records in the log, about
-	records int    // how many they are
-	whole   bool   // it is being written anew
+	epoch   uint64 // of the last one that counts, and its number
+	number  uint64
+	bytes   int64 // of its records in the log, about
+	records int   // how many they are
+	whole   bool  // it is being written anew
 
 	done func(error) // waits for it to be loaded; nil: nobody does
 }
@@ -95,6 +97,7 @@ func (j *Journal) take(k *key, fence uint64, try int, list []cluster.LogEntry) {
 		err = ErrAnew
 	default:
 		k.fence, k.last, k.bytes, k.records = fence, h.last, h.bytes, len(list)
+		k.epoch, k.number = h.epoch, h.number
 		j.counts.Loaded++
 	}
 	j.mu.Unlock()
@@ -128,6 +131,8 @@ type history struct {
 	records [][]byte
 	last    uint64
 	bytes   int64
+
+	epoch, number uint64 // of the last one that counts
 }
 
 // sort finds what counts of the records of a key.
@@ -135,7 +140,6 @@ func (j *Journal) sort(k *key, fence uint64, list []cluster.LogEntry) (h history
 	j.mu.Lock()
 	under := k.part.under
 	j.mu.Unlock()
-	var epoch, number uint64
 	for _, e := range list {
 		f, err := decodeFrame(e.Record)
 		if err == nil && f.epoch > under && e.At > fence {
@@ -148,7 +152,7 @@ func (j *Journal) sort(k *key, fence uint64, list []cluster.LogEntry) (h history
 			return h, err
 		}
 		h.last, h.bytes = e.At, h.bytes+int64(len(e.Record))
-		if late := f.epoch < epoch || f.epoch == epoch && f.number <= number; late && f.form == turnForm && j.opt.skip&guardNumber == 0 {
+		if late := f.epoch < h.epoch || f.epoch == h.epoch && f.number <= h.number; late && f.form == turnForm && j.opt.skip&guardNumber == 0 {
 			continue // it was under way
 		}
 		if f.form == wholeForm {
@@ -156,7 +160,7 @@ func (j *Journal) sort(k *key, fence uint64, list []cluster.LogEntry) (h history
 		} else {
 			h.records = append(h.records, f.data)
 		}
-		epoch, number = f.epoch, f.number
+		h.epoch, h.number = f.epoch, f.number
 	}
 	return h, nil
 }
@@ -244,6 +248,7 @@ func (j *Journal) written(p *part, s *storing, at uint64, err error) {
 		k := s.key
 		p.high = max(p.high, at)
 		k.last, k.bytes, k.records = at, k.bytes+int64(len(s.record)), k.records+1
+		k.epoch, k.number = s.frame.epoch, s.frame.number
 		j.counts.Stored++
 		end = j.ended(s, nil)
 	case errors.Is(err, cluster.ErrFenced):
@@ -254,7 +259,11 @@ func (j *Journal) written(p *part, s *storing, at uint64, err error) {
 		if s.maybe {
 			p.fence = 0 // with another fence it will be known
 		}
-		end = j.ended(s, err)
+		refused := j.ended(s, err)
+		end = func() {
+			refused()
+			j.renew(s.key, true)
+		}
 	default:
 		s.maybe = s.maybe || !errors.Is(err, cluster.ErrBusy)
 		s.tries++
@@ -293,7 +302,7 @@ func (j *Journal) ended(s *storing, err error) func() {
 		if j.opt.skip&guardAnswer == 0 {
 			j.stored(s)
 		}
-		j.renew(s.key)
+		j.renew(s.key, false)
 	}
 }
 
@@ -313,16 +322,23 @@ func (j *Journal) stored(s *storing) {
 	s.turn.Answer(nil)
 }
 
-// renew writes a key anew, in one record, when much of what the log has of it is not needed.
-func (j *Journal) renew(k *key) {
+// renew writes a key anew, in one record, when much of what the log has of it is not needed, or with full when anything is not:
+// a log that takes no other records has room again only by that.
+func (j *Journal) renew(k *key, full bool) {
 	j.mu.Lock()
-	due := k.last != 0 && !k.whole && !k.broken && (k.records > mostRecords || k.bytes > leastWhole && k.bytes > 2*j.events.Bytes(k.id))
+	due := k.last != 0 && !k.whole && !k.broken
+	if full {
+		due = due && k.records > 1
+	} else {
+		due = due && (k.records > mostRecords || k.bytes > leastWhole && k.bytes > 2*j.events.Bytes(k.id))
+	}
 	if !due {
 		j.mu.Unlock()
 		return
 	}
 	k.whole = true
-	f := frame{form: wholeForm, epoch: k.part.under, number: k.part.number}
+	// The actor may have stored more already, which is behind this: so it is the number of what was confirmed.
+	f := frame{form: wholeForm, epoch: k.epoch, number: k.number}
 	after := k.last
 	j.mu.Unlock()
 	err := errors.New("")

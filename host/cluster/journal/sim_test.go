@@ -513,7 +513,7 @@ var mistakes = []struct {
 	guard guard
 	seed  uint64
 }{
-	{"records of owners before count", guardFence, 36},
+	{"records of owners before count", guardFence, 38},
 	{"a turn takes effect before its record is confirmed", guardAnswer, 1},
 	{"copies that come late count", guardNumber, 3},
 	{"a key is read from a copy that is behind", guardLeast, 1},
