@@ -75,6 +75,7 @@ type Journal struct {
 	closed  bool
 	space   int64 // of the index's files
 
+	whole sync.Mutex   // what there is of an ID is replaced, or removed: both write all that is known of it
 	count atomic.Int64 // members
 	work  chan struct{}
 	done  chan struct{}
@@ -469,6 +470,8 @@ func (j *Journal) step() bool {
 		return false
 	}
 	if len(list) == 0 {
+		j.whole.Lock()
+		defer j.whole.Unlock()
 		id, m, found, err := j.index.sweep()
 		if err != nil {
 			j.fail(err)

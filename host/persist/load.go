@@ -60,6 +60,8 @@ func (j *Journal) Load(ctx context.Context, id string, whole []byte, records [][
 	if err := j.await(ctx, 1<<64-1); err != nil {
 		return err
 	}
+	j.whole.Lock()
+	defer j.whole.Unlock()
 	m, err := j.index.load(id, w, list)
 	if err != nil {
 		return err

@@ -126,6 +126,37 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
+// What is loaded stays what it is, while what was deleted before is removed.
+func TestLoadWhileEventsAreRemoved(t *testing.T) {
+	j, err := Open(Options{Living: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	id := "/user/a/b"
+	var long []rules.Entry
+	for n := range uint64(600) {
+		e := event(n + 1)
+		e.Event.Payload = []byte{1}
+		long = append(long, e)
+	}
+	long = append(long, rules.Entry{Kind: rules.EntryDeleteEvents, To: 590})
+	for n := range 100 {
+		list, last := records(id, long...), uint64(600)
+		if n%2 == 1 {
+			list, last = some(id), 5
+		}
+		if err := j.Load(t.Context(), id, nil, list); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if m, err := j.index.meta(id); err != nil || m.last != last {
+				t.Fatalf("load %d: the last event is %d, want %d, %v", n, m.last, last, err)
+			}
+		}
+	}
+}
+
 // What a log is forged to have in the place of a whole is refused, or written again as it was.
 func FuzzWhole(f *testing.F) {
 	e, s := event(3), rules.Entry{Kind: rules.EntrySnapshot, Snapshot: Snapshot{Number: 2, Payload: []byte{1}}}
