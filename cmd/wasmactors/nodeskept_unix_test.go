@@ -93,6 +93,9 @@ func TestKeysThatAreKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.bundle, "book.wasm"), code, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for _, p := range f.nodes {
+		p.args = []string{"--allow", "cluster=field"}
+	}
 	f.start(f.nodes...)
 	b := &books{field: f, stored: map[string][]int64{}}
 	keys := append(someKeys(12), "/user/one")

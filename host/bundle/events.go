@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster/journal"
 	"github.com/wasmactors/wasmactors/host/mailbox"
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // events checks the keys durable: events of an actor and of those below it.
@@ -40,6 +41,8 @@ func (a *Actor) spread() bool { return a.Keyed != nil && a.Keyed.Scope == ScopeC
 
 // spreadEvents checks an actor whose events the nodes of a cluster keep.
 func (c *checker) spreadEvents(m *Manifest, v view, a *Actor) {
+	at := v.get(durableKey).n
+	c.spread = append(c.spread, named{reach: service.ReachCluster, key: below(below("actors", a.Name), durableKey), line: max(at.Line, 1), column: max(at.Column, 1)})
 	switch l := &a.Limits.Durable; {
 	case *l == 0:
 		*l = journal.MaxBytes

@@ -97,7 +97,7 @@ func (c *checker) parse(data []byte) (*Manifest, error) {
 		return nil, c.found
 	}
 	m := c.manifest(view{root, c.grammar, c})
-	m.named, m.words = c.namedIn(root, c.grammar, ""), c.words
+	m.named, m.words = append(c.namedIn(root, c.grammar, ""), c.spread...), c.words
 	if len(c.found) > 0 {
 		return nil, c.found
 	}

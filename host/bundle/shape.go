@@ -168,6 +168,7 @@ type checker struct {
 	root    *yaml.Node               // once it was parsed
 	grown   int                      // bytes that the values of variables have added
 	granted []guests.Metric          // metrics of all actors, each name once
+	spread  []named                  // actors whose events a cluster keeps, by the bundle's name
 	read    func(s *shape, k string) // called with every key that is read; for tests
 }
 

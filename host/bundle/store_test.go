@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster/journal"
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 const storeKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -72,6 +74,49 @@ func TestStoreKeys(t *testing.T) {
 		}
 		if c.want == "" && m.Store.Path != filepath.Join(dir, "s") {
 			t.Error(m.Store)
+		}
+	}
+}
+
+// Events that a cluster keeps are those of all bundles of the name, which a stranger chooses: consent is asked. Spread actors that keep
+// none need no consent.
+func TestEventsOfAClusterNeedConsent(t *testing.T) {
+	p := newPlace(t)
+	actors := "cluster: {}\nactors: {a: {type: m/echo, durable: events, singleton: {}}, b: {type: m/echo, singleton: {}}, c: {type: m/echo, durable: events, keyed: {scope: cluster}}}\n"
+	m := p.load("wasmactors: 1\nname: b\nmodules: {m: {wasm: echo.wasm}}\n" + actors)
+	found := m.Reaches()
+	if len(found) != 2 || found[0].Key != "actors.a.durable" || found[1].Key != "actors.c.durable" {
+		t.Fatalf("%v", found)
+	}
+	for _, r := range found {
+		if r.Kind != service.ReachCluster || r.Real != "b" || r.Line != 5 || r.Column < 37 {
+			t.Errorf("%+v", r)
+		}
+	}
+	var refused *OutsideError
+	if err := (Options{}).Consent(m); !errors.As(err, &refused) || !strings.Contains(err.Error(), "actors.a.durable: ") {
+		t.Errorf("without consent: %v", err)
+	}
+	other := Permission{service.ReachCluster, "shop"}
+	if err := (Options{Allow: Permit(other)}).Consent(m); !errors.As(err, &refused) {
+		t.Errorf("with consent to another name: %v", err)
+	}
+	if err := (Options{Allow: Permit(found[0].Permission())}).Consent(m); err != nil {
+		t.Errorf("with consent: %v", err)
+	}
+}
+
+// The service journal finds events of a store only: beside actors whose events a cluster keeps it is refused where they say so.
+func TestNoServiceJournalInACluster(t *testing.T) {
+	p := newPlace(t)
+	for actors, want := range map[string]string{
+		"a: {type: m/echo, durable: events, singleton: {}}":           "6:37: actor a: its events are kept by the nodes of the cluster, and services.journal finds those of a store only: remove that",
+		"a: {type: m/echo, durable: events, keyed: {scope: cluster}}": "6:37: actor a: its events are kept by the nodes of the cluster",
+		"a: {type: m/echo, singleton: {}}":                            "",
+	} {
+		p.file("b/"+FileName, "wasmactors: 1\nname: b\nmodules: {m: {wasm: echo.wasm}}\ncluster: {}\nservices: {journal: {}}\nactors: {"+actors+"}\n")
+		if _, err := LoadWith(p.dir, nil, attacked()...); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", actors, err)
 		}
 	}
 }

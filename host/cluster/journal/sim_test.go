@@ -501,7 +501,7 @@ func TestSimulation(t *testing.T) {
 	slices.Sort(lines)
 	t.Log(strings.Join(lines, "\n"))
 	for _, k := range []string{"stored", "read", "written anew", "loaded", "fenced off"} {
-		if stats[k] == 0 {
+		if stats[k] == 0 && (k != "fenced off" || n >= 60) {
 			t.Errorf("%s: never", k)
 		}
 	}
