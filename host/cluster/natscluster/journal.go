@@ -27,6 +27,7 @@ const (
 	maxJournal   = 2 << 30        // bytes of all bundles
 	leastRoom    = maxJournal / 8 // is left for records that replace others
 	mostAppends  = 2 * mostPuts   // under way
+	mostReads    = 32             // keys that are read at a time; others wait
 	mostAtOnce   = 256            // records that are read at once
 	bytesAtOnce  = 2 << 20        // of those, about
 	lookForRoom  = time.Second    // while something is appended
@@ -65,7 +66,8 @@ type Journal struct {
 	c      *Cluster
 	prefix string
 	under  atomic.Int64
-	looked atomic.Int64 // when it was last asked how much room there is, ns since 1970
+	reads  chan struct{} // has one for each key that is being read
+	looked atomic.Int64  // when it was last asked how much room there is, ns since 1970
 	full   atomic.Bool
 }
 
@@ -74,7 +76,7 @@ func (c *Cluster) Journal(ctx context.Context, bundle string) (*Journal, error) 
 	if err := c.makeStreamOf(ctx, whatJournal, c.journalConfig(), false); err != nil {
 		return nil, err
 	}
-	return &Journal{c: c, prefix: c.id.subjectsOf(bundle)}, nil
+	return &Journal{c: c, prefix: c.id.subjectsOf(bundle), reads: make(chan struct{}, mostReads)}, nil
 }
 
 func (x *journals) begin() bool {
@@ -239,6 +241,13 @@ var (
 // Read implements cluster.Log.
 func (j *Journal) Read(kind string, shard int, name string, least uint64, done func([]cluster.LogEntry, error)) {
 	j.do(func(ctx context.Context) {
+		select {
+		case j.reads <- struct{}{}:
+			defer func() { <-j.reads }()
+		case <-ctx.Done():
+			done(nil, errShut)
+			return
+		}
 		until, err := j.extent(ctx, j.fence(kind, shard), j.key(kind, name), least)
 		if err != nil || until == 0 {
 			done(nil, err)
