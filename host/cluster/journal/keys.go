@@ -341,7 +341,7 @@ func (j *Journal) renew(k *key, full bool) {
 	f := frame{form: wholeForm, epoch: k.epoch, number: k.number}
 	after := k.last
 	j.mu.Unlock()
-	err := errors.New("")
+	var err error
 	if f.data, err = j.events.Whole(context.Background(), k.id); err != nil {
 		return // the journal is closed
 	}
