@@ -40,4 +40,6 @@ var (
 	ErrBusy = errors.New("cluster: the log is busy, nothing was written")
 	// ErrFull says that nothing was written, since the log has no room.
 	ErrFull = errors.New("cluster: the log of the cluster's keys is full, nothing was written")
+	// ErrLong says that there is more of a key than MaxRead, which no node writes: reading it again is no use.
+	ErrLong = errors.New("cluster: the log has more of the key than 8 MiB, which no node writes")
 )

@@ -146,6 +146,27 @@ func (x *replaced) Replace(_, _ string, record []byte, _ uint64, done func(uint6
 	done(20, nil)
 }
 
+// unreadable is a log that has too much of a key.
+type unreadable struct{ replaced }
+
+func (unreadable) Read(_ string, _ int, _ string, _ uint64, done func([]cluster.LogEntry, error)) {
+	done(nil, cluster.ErrLong)
+}
+
+// A key of which the log has more than may be read does not begin, and who runs the node is told: it is not read again and again.
+func TestTooMuchOfAKey(t *testing.T) {
+	j, k := keyOf(t, nil)
+	j.opt.Log = &unreadable{}
+	var told []string
+	j.opt.Refused = func(text string) { told = append(told, text) }
+	var err error
+	k.done = func(e error) { err = e }
+	j.read(k, 0)
+	if !errors.Is(err, ErrSpoilt) || !errors.Is(err, cluster.ErrLong) || len(told) != 1 || !strings.Contains(told[0], "/user/carts/a") {
+		t.Errorf("%v, told %q", err, told)
+	}
+}
+
 // keyOf is a key with many confirmed records, of which the last has number 5.
 func keyOf(t *testing.T, x *replaced) (*Journal, *key) {
 	j, err := New(Options{Log: x, Node: 1, Born: 1, Manual: true})

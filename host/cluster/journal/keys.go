@@ -74,6 +74,10 @@ func (j *Journal) read(k *key, try int) {
 		least = 0
 	}
 	j.opt.Log.Read(p.kind, p.no, k.name, least, onceRead(func(list []cluster.LogEntry, err error) {
+		if errors.Is(err, cluster.ErrLong) {
+			j.spoilt(k, err)
+			return
+		}
 		if err != nil {
 			j.again(try, func() { j.read(k, try+1) })
 			return
@@ -106,9 +110,16 @@ func (j *Journal) take(k *key, fence uint64, try int, list []cluster.LogEntry) {
 		return
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s: %w", ErrSpoilt, k.id, err)
-		j.refuse("%v", err)
+		j.spoilt(k, err)
+		return
 	}
+	j.end(k, nil)
+}
+
+// spoilt ends the load of a key of which the log has something that no node writes.
+func (j *Journal) spoilt(k *key, err error) {
+	err = fmt.Errorf("%w: %s: %w", ErrSpoilt, k.id, err)
+	j.refuse("%v", err)
 	j.end(k, err)
 }
 

@@ -235,7 +235,6 @@ func (j *Journal) room() {
 var (
 	errBehind = errors.New("natscluster: the copy that has answered is behind")
 	errRead   = fmt.Errorf("natscluster: %s has not answered in time", whatJournal)
-	errLong   = fmt.Errorf("natscluster: %s has more than %d bytes of a key, which no node writes", whatJournal, cluster.MaxRead)
 )
 
 // Read implements cluster.Log.
@@ -290,7 +289,7 @@ func (j *Journal) records(ctx context.Context, key string, until uint64) (list [
 				return errBehind
 			}
 			if bytes += len(b); bytes > cluster.MaxRead {
-				return errLong
+				return cluster.ErrLong
 			}
 			seen, list = at, append(list, cluster.LogEntry{At: at, Record: b})
 			return nil
