@@ -17,9 +17,7 @@ func (c *checker) events(m *Manifest, v view, a *Actor) {
 	if x := v.get(durableKey); x.given() && x.n.Value == eventsValue {
 		a.Events = true
 		switch {
-		case m.Store == nil && a.spread():
-			c.spreadEvents(m, v, a)
-		case m.Store == nil:
+		case m.Store == nil && !a.spread():
 			c.at(x.n, "actor %s: durable: events needs the key store, which says where its events are kept", a.Name)
 		case a.Routing != nil:
 			c.at(x.n, "actor %s: durable: events cannot be combined with to: a router keeps no events", a.Name)
@@ -27,6 +25,8 @@ func (c *checker) events(m *Manifest, v view, a *Actor) {
 			c.at(x.n, "actor %s: durable: events cannot be combined with resend", a.Name)
 		case a.Mailbox.Kind() == mailbox.Custom:
 			c.at(x.n, "actor %s: durable: events cannot be combined with a mailbox of an embedder, mailbox.kind: %s", a.Name, a.Mailbox)
+		case m.Store == nil:
+			c.spreadEvents(m, v, a)
 		}
 	}
 	i := -1

@@ -19,8 +19,8 @@ func (b *Bundle) Share(f service.Sharing) { b.sharing = f }
 // Spread are the names of the actors whose keys, or whose one place, are spread over the nodes, in the order of the manifest. Their
 // regions are below /user. It is empty if the bundle has joined none.
 func (b *Bundle) Spread() (all []string) {
-	for _, a := range b.Manifest.Actors {
-		if b.node != nil && a.Keyed != nil && a.Keyed.Scope == ScopeCluster {
+	for i := range b.Manifest.Actors {
+		if a := &b.Manifest.Actors[i]; b.node != nil && a.spread() {
 			all = append(all, a.Name)
 		}
 	}

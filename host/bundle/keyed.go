@@ -179,7 +179,7 @@ func (b *Bundle) keeper(a *Actor) host.Props {
 	limits := host.Limits{Mailbox: a.Limits.Mailbox, MailboxBytes: a.Limits.MailboxBytes, Tree: a.Limits.Tree}
 	c = c.WithField(k.Field).WithIdle(k.Idle).WithMax(k.Max).WithMaxPerSender(k.PerSender).WithMaxBytes(k.MaxBytes).WithAtLimit(k.AtLimit).
 		WithBuffer(k.Buffer, k.BufferBytes).WithRemember(k.Remember).WithManagers(k.Managers...).WithLimits(limits)
-	if k.Scope == ScopeCluster && b.node != nil {
+	if a.spread() && b.node != nil {
 		if a.Events && b.spreadLog != nil {
 			c = c.WithSupervision(journal.Supervised(k.Supervision))
 		}
@@ -206,8 +206,8 @@ func (b *Bundle) joined(sys *host.System) error {
 	if err != nil || user.UID().Node() == 0 || b.node != nil {
 		return err
 	}
-	for _, a := range b.Manifest.Actors {
-		if a.Keyed != nil && a.Keyed.Scope == ScopeCluster {
+	for i := range b.Manifest.Actors {
+		if a := &b.Manifest.Actors[i]; a.spread() {
 			return fmt.Errorf("actor %s is one in the cluster, and the bundle does not know which node of it this is: call Bundle.Join before Start", a.Name)
 		}
 	}

@@ -152,6 +152,13 @@ func TestWordsAreChecked(t *testing.T) {
 			t.Errorf("%s:\n%v\nwant %s", actor, err, want)
 		}
 	}
+	for _, spread := range []string{"singleton: {}", "keyed: {scope: cluster}"} { // their events are kept by the cluster, and the rule is the same
+		actor := "{type: m/t, mailbox: {kind: tight}, durable: events, " + spread + "}"
+		_, err := w.Parse("f", []byte(strings.Replace(minimal, "{type: m/t}", actor, 1)+"cluster: {}\n"), nil)
+		if want := "durable: events cannot be combined with a mailbox of an embedder"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n%v\nwant %s", actor, err, want)
+		}
+	}
 	if s := string(w.Schema()); !strings.Contains(s, `"tight"`) || !strings.Contains(s, `"last"`) || !strings.Contains(s, `"cubic"`) || !strings.Contains(s, `"half"`) || strings.Contains(string(Schema()), `"tight"`) {
 		t.Error("the schema knows other words")
 	}
