@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -59,7 +60,7 @@ func (a recorded) ruled(o sealedEntry, err error) (done int, f *abi.Failure) {
 	if err == nil || o.done == 0 && o.f != nil {
 		return o.done, o.f
 	}
-	return 0, &abi.Failure{Kind: abi.FailureHost, Reason: "the turn could not be recorded: " + err.Error(), Turn: a.turns}
+	return 0, &abi.Failure{Kind: abi.FailureHost, Reason: record.Unrecorded + err.Error(), Turn: a.turns}
 }
 
 // settle carries out the turn that was held; false if the recorder has not answered yet.

@@ -170,9 +170,11 @@ func (on resending) Wait(crashes int) error {
 
 // Alone implements resend.Actor.
 func (on resending) Alone(d time.Duration) {
-	if on.Cancel(resendPatience); d > 0 {
-		_ = on.After(resendPatience, d, 0, nil)
+	if d == 0 {
+		on.Cancel(resendPatience)
+		return
 	}
+	_ = on.After(resendPatience, d, 0, nil)
 }
 
 // Confirm tells the parent, a [Resender], that the message with this number is done with.

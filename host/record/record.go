@@ -36,6 +36,10 @@ type Recorder interface {
 	Note(r *Record)
 }
 
+// Unrecorded begins the reason of the failure of a turn that [Turn.Answer] was given an error for, which follows. The failure is of
+// abi.FailureHost.
+const Unrecorded = "the turn could not be recorded: "
+
 // Turn is an entry of a guest, which has a turn for each message, or one turn of an actor in Go.
 type (
 	Turn     = turn.Turn

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/record"
 )
 
 // The general invariants.
@@ -79,7 +80,7 @@ func (r *Run) Injected(e *host.Event) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.disk.failed() && strings.Contains(e.Failure.Reason, "the turn could not be recorded") {
+	if r.disk.failed() && strings.Contains(e.Failure.Reason, record.Unrecorded) {
 		return true
 	}
 	cut := r.cut[e.Ref.UID()]

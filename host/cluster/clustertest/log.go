@@ -9,7 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster"
 )
 
-// log is the replicated log of a world: what each subject has, in one order. Readers may get a copy that is behind.
+// history is the replicated log of a world: what each subject has, in one order. Readers may get a copy that is behind.
 type history struct {
 	subjects map[string][]cluster.LogEntry
 	last     uint64

@@ -229,7 +229,7 @@ func (j *Journal) left(r abi.Ref) {
 	delete(j.keys, r)
 }
 
-// again runs f after a while, which is longer for each try, unless the journal has ended by then.
+// again runs f after a while, which is longer for each try. f looks whether it still counts then.
 func (j *Journal) again(try int, f func()) {
 	j.opt.Clock.AfterFunc(min(firstPause<<min(try, 8), mostPause), f)
 }
@@ -253,7 +253,7 @@ func (j *Journal) idle() { _ = j.events.Idle(context.Background()) }
 // again; of one whose shard has moved, or whose events cannot be read, the next message begins another one. All else is as s says.
 func Supervised(s supervision.Strategy) supervision.Strategy {
 	rule := func(reason string, d supervision.Directive) supervision.Rule {
-		return supervision.Rule{Kinds: []abi.FailureKind{abi.FailureHost}, Reason: "the turn could not be recorded: " + reason + "*", Directive: d}
+		return supervision.Rule{Kinds: []abi.FailureKind{abi.FailureHost}, Reason: record.Unrecorded + reason + "*", Directive: d}
 	}
 	return s.WithFirst(rule(ErrMoved.Error(), supervision.Stop), rule(ErrSpoilt.Error(), supervision.Stop), rule("", supervision.Restart))
 }
