@@ -36,6 +36,11 @@ func (d *Description) subjectLinks(node string) string {
 	return d.subject() + ".links." + hexName(node)
 }
 
+// inboxOf is what the subjects begin with on which a node is answered. No other node may read them.
+func inboxOf(node string) string { return inboxes + hexName(node) }
+
+const inboxes = "_INBOX_"
+
 // hexName is a name as one token of a subject: names may contain dots.
 func hexName(name string) string { return fmt.Sprintf("%x", name) }
 
@@ -55,6 +60,7 @@ type Cluster struct {
 	nodes   *nats.Conn
 	traffic *nats.Conn
 	enrol   *nats.Conn // nil: it takes no tokens, or by nodes
+	keys    *nats.Conn // to the journals of keys; nil: a keeper is asked
 	dir     *store
 	shared  shared
 
@@ -79,7 +85,7 @@ const reconnect = 250 * time.Millisecond
 func Open(ctx context.Context, id *Identity, o Options) (*Cluster, error) {
 	c := &Cluster{id: id, event: o.Events}
 	c.shared.until, c.shared.stop = context.WithCancel(context.Background())
-	c.journals.all, c.journals.stop = context.WithCancel(context.Background())
+	c.journals.begins()
 	if c.event == nil {
 		c.event = func(cluster.Event) {}
 	}
@@ -121,7 +127,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 	if c.server != nil {
 		c.makeShared()
 	}
-	return nil
+	return c.openJournals()
 }
 
 func (c *Cluster) newStore() *store {
@@ -141,6 +147,9 @@ func (c *Cluster) connect(account string) (*nats.Conn, error) {
 	}
 	if account == accountLinks {
 		o = append(o, nats.WriteBufferSize(1)) // their writer is a goroutine of its own: no other is to be woken to send a packet
+	}
+	if c.id.URL == "" {
+		o = append(o, nats.CustomInboxPrefix(inboxOf(c.id.Node)))
 	}
 	switch {
 	case c.server != nil:
@@ -260,12 +269,12 @@ func (c *Cluster) makes() bool { return c.server != nil || c.id.URL != "" }
 
 // makeStream makes the stream of a store, or finds it, and refuses one that is made otherwise: a member may have been first.
 func (c *Cluster) makeStream(ctx context.Context, of *store) error {
-	return c.makeStreamOf(ctx, of.what, of.streamConfig(max(1, len(c.id.Keepers))), of.aside)
+	return c.makeStreamOf(ctx, c.nodes, of.what, of.streamConfig(max(1, len(c.id.Keepers))), of.aside)
 }
 
 // makeStreamOf is makeStream of any stream. told says that no event is to say that it takes time.
-func (c *Cluster) makeStreamOf(ctx context.Context, what string, cfg jetstream.StreamConfig, told bool) error {
-	js, err := jetstream.New(c.nodes)
+func (c *Cluster) makeStreamOf(ctx context.Context, nc *nats.Conn, what string, cfg jetstream.StreamConfig, told bool) error {
+	js, err := jetstream.New(nc)
 	if err != nil {
 		return err
 	}
@@ -437,7 +446,7 @@ func (c *Cluster) Close() {
 	if c.dir != nil {
 		c.dir.close()
 	}
-	for _, nc := range []*nats.Conn{c.enrol, c.traffic, c.nodes} {
+	for _, nc := range []*nats.Conn{c.enrol, c.keys, c.traffic, c.nodes} {
 		if nc != nil {
 			nc.Close()
 		}

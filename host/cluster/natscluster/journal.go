@@ -2,12 +2,12 @@ package natscluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,14 +18,16 @@ import (
 	parts "github.com/wasmactors/wasmactors/host/service"
 )
 
-// The journal of keys that are spread is a stream: a subject for each key, with its records, and one for each shard, with its last
-// fence. A record is published with the sequence of the fence that its writer knows, and the server compares that with the last one of
-// the fence's subject before it stores the record.
+// The events of the keys of a bundle that are spread are in a stream of the bundle: a subject for each key, with its records, and one for
+// each shard, with its last fence. A record is published with the sequence of the fence that its writer knows, and the server compares that
+// with the last one of the fence's subject before it stores the record. Keepers have an account for these streams to which no other node
+// connects: others ask a keeper, see journalserve.go.
 
-// Bounds of the journal.
+// Bounds of a bundle's journal.
 const (
-	maxJournal   = 2 << 30        // bytes of all bundles
+	maxJournal   = 2 << 30        // bytes
 	leastRoom    = maxJournal / 8 // is left for records that replace others
+	mostJournals = 16             // bundles
 	mostAppends  = 2 * mostPuts   // under way
 	mostReads    = 32             // keys that are read at a time; others wait
 	mostAtOnce   = 256            // records that are read at once
@@ -34,69 +36,38 @@ const (
 	upToSequence = "Nats-UpTo-Sequence"
 )
 
-func (d *Description) streamJournal() string  { return d.stream() + "_JOURNAL" }
-func (d *Description) subjectJournal() string { return d.subject() + ".j." }
-
-// subjectsOf are the subjects of a bundle.
-func (d *Description) subjectsOf(bundle string) string {
-	return string(parts.AppendSharedName([]byte(d.subjectJournal()), bundle)) + "."
+// streamJournal is the stream of a bundle: names of bundles may be longer than those of streams.
+func (d *Description) streamJournal(bundle string) string {
+	sum := sha256.Sum256([]byte(bundle))
+	return d.stream() + "_J_" + hexName(string(sum[:16]))
 }
 
-func (c *Cluster) journalConfig() jetstream.StreamConfig {
+// subjectsOf are the subjects of a bundle's journal.
+func (d *Description) subjectsOf(bundle string) string {
+	return string(parts.AppendSharedName([]byte(d.subject()+".k."), bundle)) + "."
+}
+
+func (c *Cluster) journalConfig(bundle string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name: c.id.streamJournal(), Subjects: []string{c.id.subjectJournal() + ">"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: -1,
-		MaxMsgSize: cluster.MaxRecord + 4096, MaxBytes: maxJournal, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
-		Replicas: max(1, len(c.id.Keepers)), AllowDirect: true, DenyDelete: true, AllowRollup: true,
+		Name: c.id.streamJournal(bundle), Description: "events of the keys of bundle " + bundle, Subjects: []string{c.id.subjectsOf(bundle) + ">"},
+		Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: -1, MaxMsgSize: cluster.MaxRecord + 4096, MaxBytes: maxJournal, Discard: jetstream.DiscardNew,
+		Storage: jetstream.FileStorage, Replicas: max(1, len(c.id.Keepers)), AllowDirect: true, DenyDelete: true, AllowRollup: true,
 	}
 }
 
 const whatJournal = "the journal of the cluster's keys"
 
-// journals are those of bundles that are open.
-type journals struct {
-	mu   sync.Mutex
-	over bool
-	wait sync.WaitGroup
-	stop context.CancelFunc
-	all  context.Context
-}
-
 // Journal is the log of a bundle's keys. It implements cluster.Log, and may be used by any goroutine.
 type Journal struct {
 	c      *Cluster
+	nc     *nats.Conn
+	stream string
 	prefix string
 	under  atomic.Int64
 	reads  chan struct{} // has one for each key that is being read
 	looked atomic.Int64  // when it was last asked how much room there is, ns since 1970
+	bytes  atomic.Uint64 // that it had then
 	full   atomic.Bool
-}
-
-// Journal opens the log of a bundle's keys, and waits for a majority of the keepers until ctx ends.
-func (c *Cluster) Journal(ctx context.Context, bundle string) (*Journal, error) {
-	if err := c.makeStreamOf(ctx, whatJournal, c.journalConfig(), false); err != nil {
-		return nil, err
-	}
-	return &Journal{c: c, prefix: c.id.subjectsOf(bundle), reads: make(chan struct{}, mostReads)}, nil
-}
-
-func (x *journals) begin() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.over || x.all == nil {
-		return false
-	}
-	x.wait.Add(1)
-	return true
-}
-
-func (x *journals) close() {
-	x.mu.Lock()
-	x.over = true
-	x.mu.Unlock()
-	if x.stop != nil {
-		x.stop()
-	}
-	x.wait.Wait()
 }
 
 func (j *Journal) fence(kind string, shard int) string {
@@ -109,27 +80,13 @@ func (j *Journal) key(kind, name string) string {
 
 // do has f done by a goroutine, whose context ends with the node's place in the cluster.
 func (j *Journal) do(f func(context.Context), refused func(error)) {
-	switch {
-	case !j.c.journals.begin():
-		go refused(errShut)
-		return
-	case j.under.Add(1) > mostAppends:
-		j.under.Add(-1)
-		j.c.journals.wait.Done()
-		go refused(cluster.ErrBusy)
-		return
-	}
-	go func() {
-		defer j.c.journals.wait.Done()
-		defer j.under.Add(-1)
-		f(j.c.journals.all)
-	}()
+	j.c.journals.do(&j.under, f, refused)
 }
 
 // Last implements cluster.Log.
 func (j *Journal) Last(kind string, shard int, done func([]byte, uint64, error)) {
 	j.do(func(ctx context.Context) {
-		s := &store{nc: j.c.nodes, stream: j.c.id.streamJournal(), why: j.c.why}
+		s := &store{nc: j.nc, stream: j.stream, why: j.c.why}
 		done(s.get(ctx, j.fence(kind, shard)))
 	}, func(err error) { done(nil, 0, err) })
 }
@@ -162,7 +119,7 @@ func (j *Journal) publish(subject string, record []byte, last uint64, of string,
 	}
 	m := nats.NewMsg(subject)
 	m.Data = slices.Clone(record)
-	m.Header.Set(jetstream.ExpectedStreamHeader, j.c.id.streamJournal())
+	m.Header.Set(jetstream.ExpectedStreamHeader, j.stream)
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
 	if of != "" {
 		m.Header.Set("Nats-Expected-Last-Subject-Sequence-Subject", of)
@@ -173,7 +130,7 @@ func (j *Journal) publish(subject string, record []byte, last uint64, of string,
 	j.do(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, putTime)
 		defer cancel()
-		r, err := j.c.nodes.RequestMsgWithContext(ctx, m)
+		r, err := j.nc.RequestMsgWithContext(ctx, m)
 		if err != nil {
 			done(0, fmt.Errorf("natscluster: %s does not answer: %w", whatJournal, j.c.why(err)))
 			return
@@ -202,7 +159,7 @@ func (j *Journal) acknowledged(b []byte) (uint64, error) {
 	default:
 		return 0, fmt.Errorf("natscluster: %s: %w", whatJournal, ack.Error)
 	}
-	if ack.Stream != j.c.id.streamJournal() || ack.Seq == 0 {
+	if ack.Stream != j.stream || ack.Seq == 0 {
 		return 0, fmt.Errorf("natscluster: %s: the answer is none", whatJournal)
 	}
 	return ack.Seq, nil
@@ -217,7 +174,7 @@ func (j *Journal) room() {
 	j.do(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, readTime)
 		defer cancel()
-		r, err := j.c.nodes.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+j.c.id.streamJournal(), nil)
+		r, err := j.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+j.stream, nil)
 		if err != nil {
 			return
 		}
@@ -227,6 +184,7 @@ func (j *Journal) room() {
 			} `json:"state"`
 		}
 		if json.Unmarshal(r.Data, &info) == nil && info.State != nil {
+			j.bytes.Store(info.State.Bytes)
 			j.full.Store(info.State.Bytes > maxJournal-leastRoom)
 		}
 	}, func(error) {})
@@ -263,7 +221,7 @@ func (j *Journal) extent(ctx context.Context, fence, key string, least uint64) (
 	if err != nil {
 		return 0, err
 	}
-	end, err := j.several(ctx, ask, func(subject string, at uint64, _ []byte) error {
+	end, err := several(ctx, j.nc, j.stream, ask, func(subject string, at uint64, _ []byte) error {
 		if subject == key {
 			last = at
 		}
@@ -284,7 +242,7 @@ func (j *Journal) records(ctx context.Context, key string, until uint64) (list [
 	for seen < until {
 		ask := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%q,"batch":%d,"max_bytes":%d}`, seen+1, key, mostAtOnce, bytesAtOnce)
 		before := seen
-		_, err := j.several(ctx, ask, func(subject string, at uint64, b []byte) error {
+		_, err := several(ctx, j.nc, j.stream, ask, func(subject string, at uint64, b []byte) error {
 			if subject != key || at <= seen {
 				return errBehind
 			}
@@ -305,15 +263,14 @@ func (j *Journal) records(ctx context.Context, key string, until uint64) (list [
 }
 
 // several reads what a copy of the stream answers to one request. end has the headers of its last message.
-func (j *Journal) several(ctx context.Context, ask []byte, each func(subject string, at uint64, b []byte) error) (end nats.Header, err error) {
-	nc := j.c.nodes
+func several(ctx context.Context, nc *nats.Conn, stream string, ask []byte, each func(subject string, at uint64, b []byte) error) (end nats.Header, err error) {
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := nc.PublishRequest("$JS.API.DIRECT.GET."+j.c.id.streamJournal(), inbox, ask); err != nil {
+	if err := nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, ask); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)

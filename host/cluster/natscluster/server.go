@@ -18,10 +18,11 @@ import (
 )
 
 // Accounts of the embedded server. Links have one of their own, with a connection of its own between keepers, so that bulk
-// does not slow the directory down.
+// does not slow the directory down. Keepers alone connect to that of the journals.
 const (
 	accountDirectory = "DIRECTORY"
 	accountLinks     = "LINKS"
+	accountJournals  = "JOURNALS"
 	accountEnrol     = "ENROL"
 	accountSystem    = "SYSTEM"
 )
@@ -31,7 +32,7 @@ const (
 	maxPayload     = 1 << 20
 	maxConnections = 4096
 	maxPending     = 64 << 20
-	maxStore       = 4 << 30
+	maxStore       = 4<<30 + mostJournals*maxJournal
 	maxEnrolling   = 256 // connections that may only ask with a token, which anybody has
 	startTime      = 10 * time.Second
 )
@@ -58,8 +59,8 @@ func startServer(id *Identity, listen string) (*embedded, error) {
 	}
 	e := &embedded{secret: hex.EncodeToString(secret)}
 	o := &server.Options{}
-	config := fmt.Sprintf("accounts { %s { jetstream: enabled }, %s {}, %s { limits { max_conn: %d, max_subs: 4, max_payload: %d } }, %s {} }\nsystem_account: %s\njetstream { store_dir: %q, sync_interval: always, max_file_store: %d, max_memory_store: %d }\n",
-		accountDirectory, accountLinks, accountEnrol, maxEnrolling, maxAnswer, accountSystem, accountSystem, filepath.Join(id.dir, folderStore), int64(maxStore), int64(64<<20))
+	config := fmt.Sprintf("accounts { %s { jetstream: enabled }, %s { jetstream { max_streams: %d } }, %s {}, %s { limits { max_conn: %d, max_subs: 4, max_payload: %d } }, %s {} }\nsystem_account: %s\njetstream { store_dir: %q, sync_interval: always, max_file_store: %d, max_memory_store: %d }\n",
+		accountDirectory, accountJournals, mostJournals, accountLinks, accountEnrol, maxEnrolling, maxAnswer, accountSystem, accountSystem, filepath.Join(id.dir, folderStore), int64(maxStore), int64(64<<20))
 	if len(id.Keepers) > 1 {
 		config += fmt.Sprintf("cluster { name: %q, accounts: [%s] }\n", id.ID, accountLinks)
 	}
@@ -117,9 +118,10 @@ func (e *embedded) options(account string) []nats.Option {
 }
 
 // onlyDirectory lets a node of another process use the directory, and what services share. It can neither make, delete nor empty a
-// stream: keepers make those that there are. With names of bundles it can write what services share of these only.
-func (d *Description) onlyDirectory(bundles []string) *server.Permissions {
-	streams, allow, told := []string{d.stream()}, []string{d.subjectEntries() + ">"}, []string{"_INBOX.>", d.subjectTold() + ">"}
+// stream: keepers make those that there are. With names of bundles it can write what services share of these only, and ask keepers for
+// their keys only. What it is answered no other node can read.
+func (d *Description) onlyDirectory(node string, bundles []string) *server.Permissions {
+	streams, allow, told := []string{d.stream()}, []string{d.subjectEntries() + ">"}, []string{inboxOf(node) + ".>", d.subjectTold() + ">"}
 	for _, service := range sharing {
 		streams, told = append(streams, d.streamShared(service)), append(told, d.subjectSharedTold(service)+">")
 		for _, name := range bundles {
@@ -129,12 +131,11 @@ func (d *Description) onlyDirectory(bundles []string) *server.Permissions {
 			allow = append(allow, d.subjectShared(service)+">")
 		}
 	}
-	streams = append(streams, d.streamJournal())
 	for _, name := range bundles {
-		allow = append(allow, d.subjectsOf(name)+">")
+		allow = append(allow, d.subjectKeys(name))
 	}
 	if len(bundles) == 0 {
-		allow = append(allow, d.subjectJournal()+">")
+		allow = append(allow, d.subjectOfKeys()+"*")
 	}
 	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
 		for _, stream := range streams {
@@ -159,7 +160,7 @@ func (g gatekeeper) Check(c server.ClientAuthentication) bool {
 	var p *server.Permissions
 	switch tls := c.GetTLSConnectionState(); {
 	case tls != nil && len(tls.PeerCertificates) > 0 && name == accountDirectory: // the certificate was verified
-		p = g.id.onlyDirectory(bundlesOf(tls.PeerCertificates[0]))
+		p = g.id.onlyDirectory(tls.PeerCertificates[0].Subject.CommonName, bundlesOf(tls.PeerCertificates[0]))
 	case tls != nil && len(tls.PeerCertificates) > 0 && name == accountLinks:
 	case tls == nil && subtle.ConstantTimeCompare([]byte(c.GetOpts().Password), []byte(g.secret)) == 1:
 	case tls != nil && name == accountEnrol:

@@ -49,9 +49,8 @@ type shared struct {
 	making sync.WaitGroup
 }
 
-// makeShared makes the streams of all services, and that of keys, and tries until the node leaves.
+// makeShared makes the streams of all services, and tries until the node leaves.
 func (c *Cluster) makeShared() {
-	c.shared.making.Go(func() { _ = c.makeStreamOf(c.shared.until, whatJournal, c.journalConfig(), true) })
 	for _, name := range sharing {
 		of := c.sharedStore(name)
 		of.aside = true

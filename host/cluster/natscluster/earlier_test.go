@@ -1,0 +1,145 @@
+package natscluster
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+)
+
+// earlier makes the stream in which the release before has kept the keys of all bundles.
+func earlier(t *testing.T, c *Cluster) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(c.nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := c.journalConfig("")
+	cfg.Name, cfg.Description, cfg.Subjects = c.id.earlierStream(), "", []string{c.id.subject() + ".j.>"}
+	if _, err := js.CreateStream(within(t, 20*time.Second), cfg); err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// What the release before has kept of a bundle is in the bundle's own stream, in order and once, however many move it, and however far one
+// has come before it was killed. Nothing can be added to the earlier stream then.
+func TestKeysOfTheReleaseBefore(t *testing.T) {
+	all := opened(t, founded(t, 1, 2), &events{})
+	c := all[0]
+	js := earlier(t, c)
+	add := func(bundle, rest, text string) error {
+		_, err := js.Publish(within(t, 10*time.Second), c.id.earlierSubjects(bundle)+rest, []byte(text))
+		return err
+	}
+	for i := range 40 {
+		for _, bundle := range []string{"shop", "shop.2", "bank"} {
+			if err := errors.Join(add(bundle, "k.carts.ann", fmt.Sprint(bundle, i)), add(bundle, fmt.Sprint("k.carts.k", i), "x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := add("shop", "e.carts.3", "fence"); err != nil {
+		t.Fatal(err)
+	}
+
+	// One was killed when it had moved three records.
+	half := &Journal{c: c, nc: c.keys, stream: c.id.streamJournal("shop"), prefix: c.id.subjectsOf("shop"), reads: make(chan struct{}, 1)}
+	if err := c.makeStreamOf(within(t, 20*time.Second), c.keys, whatJournal, c.journalConfig("shop"), true); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range [][2]string{{"k.carts.ann", "shop0"}, {"k.carts.k0", "x"}, {"k.carts.ann", "shop1"}} {
+		if err := half.copied(within(t, 10*time.Second), half.prefix+r[0], []byte(r[1]), uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Two others go on at the same time.
+	var wait sync.WaitGroup
+	errs := make([]error, 2)
+	for i := range errs {
+		wait.Go(func() {
+			j := &Journal{c: c, nc: c.keys, stream: half.stream, prefix: half.prefix, reads: make(chan struct{}, 1)}
+			errs[i] = j.adopt(within(t, 60*time.Second), "shop")
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if err := add("shop", "k.carts.ann", "late"); err == nil {
+		t.Error("a node of the release before can store something that is left behind")
+	}
+	for bundle, fence := range map[string]bool{"shop": true, "shop.2": false, "bank": false} {
+		for i, l := range journalsOf(t, all, bundle) {
+			got := make(chan string, 1)
+			l.Read("carts", 3, "ann", 0, func(list []cluster.LogEntry, err error) {
+				text := fmt.Sprint(err)
+				for n, e := range list {
+					if string(e.Record) != fmt.Sprint(bundle, n) {
+						text += fmt.Sprintf(" record %d is %q", n, e.Record)
+					}
+				}
+				got <- fmt.Sprint(text, " ", len(list))
+			})
+			if text := <-got; text != "<nil> 40" {
+				t.Errorf("%s, node %d: %s", bundle, i, text)
+			}
+			l.Last("carts", 3, func(b []byte, at uint64, err error) { got <- fmt.Sprintf("%q %v", b, err) })
+			if text := <-got; strings.Contains(text, "fence") != fence {
+				t.Errorf("%s, node %d: the fence is %s", bundle, i, text)
+			}
+		}
+		s, err := mustStream(t, c).Stream(within(t, 10*time.Second), c.id.streamJournal(bundle))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := uint64(81)
+		if fence {
+			want++
+		}
+		if n := s.CachedInfo().State.Msgs; n != want {
+			t.Errorf("%s: %d records, and %d were to be moved", bundle, n-1, want-1)
+		}
+	}
+}
+
+// A bundle whose journal is open does not look for an earlier one again, even if one appears.
+func TestNothingIsMovedTwice(t *testing.T) {
+	ids := founded(t, 1, 1)
+	c := opened(t, ids, &events{})[0]
+	want := written(t, journalsOf(t, []*Cluster{c}, "shop")[0])
+	js := earlier(t, c)
+	if _, err := js.Publish(within(t, 10*time.Second), c.id.earlierSubjects("shop")+"k.carts.ann", []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	c.journals.mu.Lock()
+	clear(c.journals.open)
+	c.journals.mu.Unlock()
+	if got := kept(t, journalsOf(t, []*Cluster{c}, "shop")[0], "carts", 3, "ann"); got != want {
+		t.Errorf("%s, and it was %s", got, want)
+	}
+}
+
+// The keys of so many bundles are kept, and no more.
+func TestJournalsAreBounded(t *testing.T) {
+	c := &Cluster{}
+	c.journals.begins()
+	defer c.journals.stop()
+	for i := range mostJournals {
+		if _, err := c.journals.of(fmt.Sprint("b", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.journals.of("b0"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.journals.of("more"); err == nil || !strings.Contains(err.Error(), "at most 16") {
+		t.Errorf("one more: %v", err)
+	}
+}

@@ -1,0 +1,284 @@
+package natscluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+)
+
+// kept is what there is of a key, and the fence of its shard.
+func kept(t *testing.T, l cluster.Log, kind string, shard int, name string) string {
+	t.Helper()
+	c := make(chan string, 2)
+	l.Last(kind, shard, func(b []byte, at uint64, err error) { c <- fmt.Sprintf("fence %q at %d, %v;", b, at, err) })
+	text := <-c
+	l.Read(kind, shard, name, 0, func(list []cluster.LogEntry, err error) {
+		for _, e := range list {
+			text += fmt.Sprintf(" %q at %d", e.Record, e.At)
+		}
+		c <- fmt.Sprint(text, ", ", err)
+	})
+	return <-c
+}
+
+// written puts a fence and some records of a key there, and says what there is.
+func written(t *testing.T, l cluster.Log) string {
+	t.Helper()
+	c := make(chan uint64, 1)
+	at := func(at uint64, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		c <- at
+	}
+	l.Fence("carts", 3, []byte("fence"), 0, at)
+	fence := <-c
+	for _, text := range []string{"one", "two"} {
+		l.Append("carts", 3, fence, "ann", []byte(text), at)
+		<-c
+	}
+	return kept(t, l, "carts", 3, "ann")
+}
+
+// bound are a keeper, a node whose token was for a bundle, and one that is bound to none.
+func bound(t *testing.T, e *events, bundle string) []*Cluster {
+	t.Helper()
+	ids := founded(t, 1, 2)
+	text, err := ids[0].Token("b", time.Hour, bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, err := enrolled(t, ids[0], text, filepath.Join(t.TempDir(), "b"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened(t, []*Identity{ids[0], member, ids[1]}, e)
+}
+
+// A node that is bound to one bundle can neither read, change nor delete what another one has: whatever it asks NATS, and whatever it has
+// NATS answer to.
+func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
+	e := &events{}
+	all := bound(t, e, "shop")
+	keeper, member, other := all[0], all[1], all[2]
+	bank := journalsOf(t, []*Cluster{keeper}, "bank")[0]
+	want := written(t, bank)
+	own := journalsOf(t, []*Cluster{member}, "shop")[0]
+	if got := written(t, own); strings.Contains(got, " 0,") || !strings.Contains(got, `"two"`) {
+		t.Fatalf("its own bundle's: %s", got)
+	}
+
+	// With other accounts.
+	id := member.id
+	for _, account := range []string{accountJournals, accountSystem, "$SYS", ""} {
+		nc, err := nats.Connect(addresses(id.Keepers), nats.Secure(id.transport(func(string) bool { return true }, false)), nats.UserInfo(account, ""), nats.Timeout(5*time.Second))
+		if err == nil {
+			nc.Close()
+			t.Errorf("it may connect as %q", account)
+		}
+	}
+
+	// By listening.
+	nc := member.nodes
+	heard := make(chan *nats.Msg, 1024)
+	for _, subject := range []string{
+		">", "_INBOX.>", inboxes + "*.>", inboxOf(keeper.id.Node) + ".>", inboxOf(other.id.Node) + ".>", id.subject() + ".>", id.subject() + ".k.>", id.subjectsOf("bank") + ">",
+		id.subjectOfKeys() + ">", id.subjectKeys("bank"), "$JS.>", "$JS.API.>", "$SYS.>",
+	} {
+		if _, err := nc.ChanSubscribe(subject, heard); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.ChanQueueSubscribe(subject, keepersAnswer, heard); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// By NATS's own requests, for the streams and for records.
+	stream := id.streamJournal("bank")
+	mirror := member.journalConfig("shop")
+	mirror.Subjects, mirror.Name, mirror.Mirror = nil, "MINE", &jetstream.StreamSource{Name: stream}
+	source := member.journalConfig("shop")
+	source.Subjects, source.Name, source.Sources = nil, "MINE2", []*jetstream.StreamSource{{Name: stream}}
+	wider := member.journalConfig("shop")
+	wider.Subjects = []string{id.subject() + ".k.>"}
+	js := func(v any) []byte { return jsonOf(t, v) }
+	for request, body := range map[string][]byte{
+		"STREAM.INFO." + stream: nil, "STREAM.NAMES": nil, "STREAM.LIST": nil, "STREAM.PURGE." + stream: nil, "STREAM.DELETE." + stream: nil,
+		"STREAM.UPDATE." + stream: js(wider), "STREAM.CREATE." + stream: js(wider), "STREAM.CREATE.MINE": js(mirror), "STREAM.CREATE.MINE2": js(source),
+		"STREAM.MSG.GET." + stream: []byte(`{"seq":1}`), "STREAM.MSG.DELETE." + stream: []byte(`{"seq":1}`), "STREAM.SNAPSHOT." + stream: []byte(`{"deliver_subject":"_INBOX.x"}`),
+		"DIRECT.GET." + stream: []byte(`{"seq":1}`), "DIRECT.GET." + stream + "." + id.subjectsOf("bank") + "k.carts.ann": nil,
+		"STREAM.RESTORE." + stream: nil, "STREAM.LEADER.STEPDOWN." + stream: nil, "STREAM.PEER.REMOVE." + stream: []byte(`{"peer":"n0"}`),
+		"CONSUMER.CREATE." + stream + ".c":         js(map[string]any{"stream_name": stream, "config": map[string]any{"name": "c", "ack_policy": "none"}}),
+		"CONSUMER.DURABLE.CREATE." + stream + ".c": js(map[string]any{"stream_name": stream, "config": map[string]any{"durable_name": "c"}}), "CONSUMER.NAMES." + stream: nil,
+		"ACCOUNT.PURGE." + accountJournals: nil, "INFO": nil,
+		// its own bundle's stream is not for it either
+		"STREAM.DELETE." + id.streamJournal("shop"): nil, "STREAM.PURGE." + id.streamJournal("shop"): nil, "STREAM.INFO." + id.streamJournal("shop"): nil,
+	} {
+		if r, err := nc.RequestWithContext(within(t, 100*time.Millisecond), "$JS.API."+request, body); err == nil {
+			t.Errorf("%s is answered: %s", request, r.Data)
+		}
+	}
+	forged := func(subject string, h nats.Header, b []byte) {
+		_ = nc.PublishMsg(&nats.Msg{Subject: subject, Header: h, Data: b})
+	}
+	for _, fence := range []string{"", "1", "2", "3"} {
+		h := nats.Header{}
+		if fence != "" {
+			h.Set(jetstream.ExpectedLastSubjSeqHeader, fence)
+			h.Set("Nats-Expected-Last-Subject-Sequence-Subject", id.subjectsOf("bank")+"e.carts.3")
+		}
+		forged(id.subjectsOf("bank")+"k.carts.ann", h, []byte("forged"))
+		forged(id.subjectsOf("bank")+"e.carts.3", nats.Header{jetstream.MsgRollup: {"all"}}, []byte("forged"))
+	}
+
+	// By what keepers answer.
+	requests := []keysRequest{
+		{Op: keysOpen}, {Op: keysLast, Kind: "carts", Shard: 3}, {Op: keysRead, Kind: "carts", Shard: 3, Name: "ann"},
+		{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("forged"), At: 2}, {Op: keysFence, Kind: "carts", Shard: 3, Record: []byte("forged"), At: 2},
+		{Op: keysReplace, Kind: "carts", Name: "ann", Record: []byte("forged"), At: 4},
+	}
+	for _, r := range requests {
+		for _, subject := range []string{id.subjectKeys("bank"), id.subjectOfKeys() + "shop.bank", id.subjectOfKeys() + "~62ank"} {
+			if m, err := nc.RequestWithContext(within(t, 100*time.Millisecond), subject, mustEncode(r)); err == nil {
+				t.Errorf("%s is answered: %x", subject, m.Data)
+			}
+		}
+	}
+
+	// By what is answered to a subject of another bundle: by NATS with what is stored, by NATS with JSON, and by a keeper.
+	shared, err := member.Shared(within(t, 20*time.Second), "kv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := make(chan error, 1)
+	shared.Put("shop.n.first", mustEncode(requests[4]), 0, 0, func(_ uint64, _ bool, err error) { put <- err })
+	if err := <-put; err != nil {
+		t.Fatal(err)
+	}
+	_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.streamShared("kv"), id.subjectKeys("bank"), fmt.Appendf(nil, `{"last_by_subj":%q}`, id.subjectShared("kv")+"shop.n.first"))
+	if !eventually(func() bool { return e.has(cluster.EventRefused, "it has headers") }) {
+		t.Errorf("NATS has not sent what is stored to another bundle's subject, so this test says nothing of that; events: %v", e)
+	}
+	for i, r := range requests {
+		key := fmt.Sprintf("shop.n.k%d", i)
+		shared.Put(key, mustEncode(r), 0, 0, func(_ uint64, _ bool, err error) { put <- err })
+		if err := <-put; err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []string{id.subjectKeys("bank"), id.subjectsOf("bank") + "k.carts.ann", id.subjectsOf("bank") + "e.carts.3", "$JS.API.STREAM.DELETE." + stream} {
+			last := fmt.Appendf(nil, `{"last_by_subj":%q}`, id.subjectShared("kv")+key)
+			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.streamShared("kv"), to, last)
+			_ = nc.PublishRequest("$JS.API.STREAM.MSG.GET."+id.streamShared("kv"), to, last)
+			_ = nc.PublishRequest("$JS.API.STREAM.INFO."+id.streamShared("kv"), to, nil)
+			_ = nc.PublishRequest(id.subjectShared("kv")+"shop.n.x", to, []byte("x"))
+			_ = nc.PublishRequest(id.subjectKeys("shop"), to, mustEncode(r))
+		}
+	}
+	if err := nc.FlushTimeout(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+
+	// The same by another node, which the member could listen to.
+	if got := kept(t, journalsOf(t, []*Cluster{other}, "bank")[0], "carts", 3, "ann"); got != want {
+		t.Errorf("the keys of the other bundle are\n%s\nand were\n%s", got, want)
+	}
+	if got := kept(t, bank, "carts", 3, "ann"); got != want {
+		t.Errorf("the keys of the other bundle are\n%s\nand were\n%s", got, want)
+	}
+	info, err := mustStream(t, keeper).Stream(within(t, 10*time.Second), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := info.CachedInfo(); s.State.Msgs != 4 || s.State.Consumers != 0 || differs(s.Config, keeper.journalConfig("bank")) != nil {
+		t.Errorf("the other bundle's stream is %+v, %+v", s.State, s.Config)
+	}
+	if err := nc.FlushTimeout(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for len(heard) > 0 {
+		if m := <-heard; !strings.HasPrefix(m.Subject, inboxOf(id.Node)) {
+			t.Errorf("it hears %s: %.200q", m.Subject, m.Data)
+		}
+	}
+}
+
+func mustStream(t *testing.T, c *Cluster) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(c.keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// What no node asks for is refused.
+func TestRequestsForKeysThatNoNodeMakes(t *testing.T) {
+	d := &Description{ID: "0123456789abcdef"}
+	good := keysRequest{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("x"), At: 2}
+	msg := func(change func(*nats.Msg, *keysRequest)) *nats.Msg {
+		m, r := &nats.Msg{Subject: d.subjectKeys("shop.1"), Reply: inboxes + "x.y"}, good
+		change(m, &r)
+		if m.Data == nil {
+			m.Data = mustEncode(r)
+		}
+		return m
+	}
+	if bundle, r, wrong := d.decodeKeys(msg(func(*nats.Msg, *keysRequest) {})); bundle != "shop.1" || r.Name != "ann" || wrong != "" {
+		t.Fatalf("%q, %+v, %s", bundle, r, wrong)
+	}
+	for name, change := range map[string]func(*nats.Msg, *keysRequest){
+		"headers":         func(m *nats.Msg, _ *keysRequest) { m.Header = nats.Header{"Nats-Stream": {"x"}} },
+		"another reply":   func(m *nats.Msg, _ *keysRequest) { m.Reply = d.subjectEntries() + "node.1" },
+		"no reply":        func(m *nats.Msg, _ *keysRequest) { m.Reply = "" },
+		"no bundle":       func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() },
+		"a broken escape": func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() + "a~2" },
+		"another escape":  func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() + "~61" },
+		"two tokens":      func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() + "a.b" },
+		"an answer's JSON": func(m *nats.Msg, _ *keysRequest) {
+			m.Data = []byte(`{"type":"io.nats.jetstream.api.v1.stream_info_response"}`)
+		},
+		"an answer":        func(m *nats.Msg, _ *keysRequest) { m.Data = mustEncode(keysAnswer{At: 7}) },
+		"nothing":          func(m *nats.Msg, _ *keysRequest) { m.Data = []byte{} },
+		"no kind":          func(_ *nats.Msg, r *keysRequest) { r.Kind = "" },
+		"no name":          func(_ *nats.Msg, r *keysRequest) { r.Name = "" },
+		"a long name":      func(_ *nats.Msg, r *keysRequest) { r.Name = strings.Repeat("x", 256) },
+		"a shard below 0":  func(_ *nats.Msg, r *keysRequest) { r.Shard = -1 },
+		"a shard too many": func(_ *nats.Msg, r *keysRequest) { r.Shard = mostShards },
+		"a long record":    func(_ *nats.Msg, r *keysRequest) { r.Record = make([]byte, cluster.MaxRecord+1) },
+		"another order":    func(_ *nats.Msg, r *keysRequest) { r.Op = 99 },
+	} {
+		if _, _, wrong := d.decodeKeys(msg(change)); wrong == "" {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+func FuzzKeysRequest(f *testing.F) {
+	d := &Description{ID: "0123456789abcdef"}
+	f.Add(d.subjectKeys("shop"), mustEncode(keysRequest{Op: keysRead, Kind: "k", Name: "n"}))
+	f.Add(d.subjectOfKeys()+"~2e", []byte{0xa0})
+	f.Fuzz(func(t *testing.T, subject string, b []byte) {
+		bundle, r, wrong := d.decodeKeys(&nats.Msg{Subject: subject, Reply: inboxes + "x", Data: b})
+		if wrong == "" && (d.subjectKeys(bundle) != subject || !r.valid()) {
+			t.Errorf("%q, %+v", bundle, r)
+		}
+		_, _ = decodeAnswer(&nats.Msg{Data: b})
+	})
+}
+
+func jsonOf(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
