@@ -23,6 +23,9 @@ type Log struct {
 	work    chan struct{} // something has changed for the writing goroutine
 	done    chan struct{} // it has ended
 
+	awaits atomic.Int64 // what Pending says
+	uses   atomic.Int64 // what Used says
+
 	mu      sync.Mutex
 	next    Position // of the batch that is collected
 	pending []byte   // its body
@@ -264,6 +267,7 @@ func (l *Log) End(to []byte) Position {
 		appendLength(to[:l.began], n, l.most)
 	}
 	l.pending = to
+	l.awaits.Store(l.queued + int64(len(to)))
 	l.mu.Unlock()
 	if first {
 		l.ring()
@@ -312,6 +316,14 @@ func (l *Log) cut() {
 	l.queued += n
 	l.next += Position(n)
 	l.pending, l.other, l.surely = l.other[:0], nil, 0
+	l.tally()
+}
+
+// tally notes what Pending and Used say, after one of its parts has changed: they are asked for each message, without the lock. The
+// caller holds it.
+func (l *Log) tally() {
+	l.awaits.Store(l.queued + int64(len(l.pending)))
+	l.uses.Store(l.size() - l.free + l.queued)
 }
 
 // sectorsOf is how many bytes a batch takes in the file whose body has n.
@@ -392,6 +404,7 @@ func (l *Log) Trim(before Position) error {
 	}
 	gone := slices.Clone(l.list[:n])
 	l.list = slices.Delete(l.list, 0, n)
+	l.tally()
 	l.mu.Unlock()
 	// From the first one: a crash leaves files without gaps between them.
 	for len(gone) > 0 {
@@ -403,6 +416,7 @@ func (l *Log) Trim(before Position) error {
 		if err != nil { // the others are there still: a later Trim begins with them
 			l.mu.Lock()
 			l.list = slices.Insert(l.list, 0, gone...)
+			l.tally()
 			l.mu.Unlock()
 			return err
 		}
@@ -421,18 +435,10 @@ func (l *Log) Size() int64 {
 }
 
 // Used is Size without the part of the current file that nothing was written to.
-func (l *Log) Used() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.size() - l.free + l.queued
-}
+func (l *Log) Used() int64 { return l.uses.Load() }
 
 // Pending is how many bytes wait for the disk.
-func (l *Log) Pending() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.queued + int64(len(l.pending))
-}
+func (l *Log) Pending() int64 { return l.awaits.Load() }
 
 func (l *Log) size() (n int64) {
 	for _, s := range l.list {

@@ -150,6 +150,7 @@ func (l *Log) put() error {
 	l.queue = append(l.queue[:0], l.queue[1:]...)
 	l.queued -= need
 	l.free = int64(l.cur.room() - l.at)
+	l.tally()
 	l.noRoom = nil
 	if cap(first.body) <= 4*longBatch {
 		l.other = first.body[:0]
@@ -289,6 +290,7 @@ func (l *Log) cutRest(from Position) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cur, l.list[len(l.list)-1], l.free = &cut, &cut, 0
+	l.tally()
 	return nil
 }
 
@@ -385,6 +387,7 @@ func (l *Log) use(f made, start Position) error {
 	}
 	l.list = append(l.list, s)
 	l.free = int64(s.room() - start)
+	l.tally()
 	l.mu.Unlock()
 	l.file, l.cur, l.box = f.file, s, box
 	return nil
