@@ -134,13 +134,15 @@ const (
 // be used afterwards. Any goroutine may call it. Until then the actor does nothing else, not even stop; its
 // worker goes on.
 func (t *Turn) Answer(err error) {
+	t.err = err
+	if t.state.CompareAndSwap(unanswered, answered) { // Ask has not returned: nobody waits
+		return
+	}
 	t.mu.Lock() // against Await
 	defer t.mu.Unlock()
 	wake := t.wake
-	t.err = err
-	if t.state.Swap(answered) == awaited {
-		wake()
-	}
+	t.state.Store(answered)
+	wake()
 }
 
 // Ask hands the turn to the recorder, and returns the answer if it is there. Otherwise wake will be called.
