@@ -71,6 +71,7 @@ type Config struct {
 	commit     turn.Commit     // nil: nobody records what actors do
 	partial    bool            // the recorder is told of durable actors alone
 	recorder   record.Recorder // the same with its notes; nil also in tests that only commit
+	gate       record.Gate     // recorder, if it is one
 	box        *blackbox.Recorder
 	tape       *recorder.Recorder
 	tracer     Tracer         // nil: nothing is traced

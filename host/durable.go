@@ -230,7 +230,7 @@ func concernsDurable(a *actor, m *sysmail.Msg) bool {
 
 // admit asks the recorder whether it has room for a message.
 func (b *recordedBox) admit(e *Envelope) error {
-	if g, ok := b.a.sys.cfg.recorder.(record.Gate); ok {
+	if g := b.a.sys.cfg.gate; g != nil {
 		if err := g.Admit(len(e.Payload) + len(e.Headers)); err != nil {
 			return errs.NotAdmitted{Err: err}
 		}

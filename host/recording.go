@@ -19,6 +19,7 @@ import (
 // (host/mailbox.Block answers at once).
 func (c Config) WithRecorder(r record.Recorder) Config {
 	c.recorder, c.commit = r, r.Turn
+	c.gate, _ = r.(record.Gate)
 	return c
 }
 
@@ -72,10 +73,12 @@ func popControl(a *actor, e *mailbox.Envelope) {
 	}
 }
 
-// recordedBox is the mailbox of a recorded actor. Its lock makes the order of the records that of the mailbox.
+// recordedBox is the mailbox of a recorded actor. Its lock makes the order of the records that of the mailbox. The usual one hands out a
+// message only when the recorder has been told of it, so the consumer needs no lock; of another the consumer takes it, too.
 type recordedBox struct {
 	a     *actor
 	inner Mailbox
+	usual *box.Plain // inner; nil: it is another
 
 	mu       sync.Mutex
 	position uint64
@@ -94,10 +97,13 @@ func recordedOf(a *actor) (b *recordedBox) {
 // recordedMailbox stands before the mailbox of an actor in a system with a recorder.
 func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
 	return func(l MailboxLimits) Mailbox {
-		b, usual := &recordedBox{a: a}, &box.Plain{}
-		usual.Init(l)
-		if b.inner = usual; make != nil {
+		b := &recordedBox{a: a}
+		if make != nil {
 			b.inner = make(l)
+		} else {
+			b.usual = &box.Plain{}
+			b.usual.Init(l)
+			b.inner = b.usual
 		}
 		b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
 		if a.sealed == nil {
@@ -118,6 +124,14 @@ func (b *recordedBox) Push(e *Envelope) error {
 	if err := b.admit(e); err != nil {
 		return err
 	}
+	if b.usual != nil {
+		if err := b.usual.Reserve(e); err != nil {
+			return err
+		}
+		e.Position = b.position + 1
+		b.tell(e)
+		return b.usual.Enter(e) // nothing closes it meanwhile: Close takes the lock
+	}
 	e.Position = b.position + 1
 	if err := b.inner.Push(e); err != nil {
 		e.Position = 0
@@ -134,6 +148,14 @@ func (b *recordedBox) Force(e *Envelope) bool {
 	if b.a.sys.repeats.Load().fly(b.a, e) {
 		return true
 	}
+	if b.usual != nil {
+		if b.usual.Closed() {
+			return false
+		}
+		e.Position = b.position + 1
+		b.tell(e)
+		return b.usual.Force(e) // see Push
+	}
 	if e.Position = b.position + 1; !b.inner.Force(e) {
 		return false
 	}
@@ -141,7 +163,7 @@ func (b *recordedBox) Force(e *Envelope) bool {
 	return true
 }
 
-// tell tells the recorder of an envelope that nobody can take out before b.mu is free.
+// tell tells the recorder of an envelope that nobody takes out before.
 func (b *recordedBox) tell(e *Envelope) {
 	b.position++
 	b.record.Time = b.a.sys.time.Now()
@@ -151,6 +173,9 @@ func (b *recordedBox) tell(e *Envelope) {
 
 // Pop implements Mailbox.
 func (b *recordedBox) Pop() *Envelope {
+	if b.usual != nil {
+		return b.usual.Pop()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.inner.Pop()
@@ -158,6 +183,9 @@ func (b *recordedBox) Pop() *Envelope {
 
 // Peek implements Mailbox.
 func (b *recordedBox) Peek() *Envelope {
+	if b.usual != nil {
+		return b.usual.Peek()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.inner.Peek()

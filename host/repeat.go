@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
@@ -158,10 +157,8 @@ func limitActor(a *actor, l Limits) {
 		changeRules(a, func(p *Props) { p.limits = l })
 	}
 	a.account.Limit(l.Held)
-	if b := recordedOf(a); b != nil {
-		if usual, ok := b.inner.(*box.Plain); ok {
-			usual.SetLimits(mailbox.Limits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
-		}
+	if b := recordedOf(a); b != nil && b.usual != nil {
+		b.usual.SetLimits(mailbox.Limits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
 	}
 }
 

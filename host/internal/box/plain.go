@@ -12,7 +12,14 @@ type Plain struct{ mailbox.Mailbox }
 
 // Push implements queue.Mailbox.
 func (b *Plain) Push(e *mailbox.Envelope) error {
-	switch err := b.Mailbox.Push(e); {
+	return why(b.Mailbox.Push(e))
+}
+
+// Reserve is mailbox.Mailbox.Reserve with the errors of Push.
+func (b *Plain) Reserve(e *mailbox.Envelope) error { return why(b.Mailbox.Reserve(e)) }
+
+func why(err error) error {
+	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, mailbox.ErrClosed):
