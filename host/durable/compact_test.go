@@ -262,3 +262,60 @@ func FuzzCompact(f *testing.F) {
 		}
 	})
 }
+
+// TestUsualTurns: what is written for a usual turn is what is written for any.
+func TestUsualTurns(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	one, two := &shared{}, &shared{}
+	taken := map[abi.Ref]uint64{}
+	next, usually := map[abi.Ref]uint64{}, 0
+	for i := range 20_000 {
+		if i%50 == 0 {
+			one.begin()
+			two.begin()
+		}
+		ref := abi.Ref(1 + r.IntN(300)) // some have the place of another
+		if r.IntN(8) == 0 {
+			taken[ref] += r.Uint64() >> r.IntN(64)
+		}
+		if r.IntN(8) == 0 {
+			next[ref] += r.Uint64() >> r.IntN(64)
+		}
+		taken[ref]++
+		turn := &record.Turn{
+			Actor: ref, Incarnation: uint64(r.IntN(2)), First: next[ref], Time: int64(i) * r.Int64N(1<<40), Mail: []*record.Envelope{{Position: taken[ref]}}, Done: 1,
+			Ended: record.Ending(r.IntN(20) / 19),
+		}
+		next[ref]++
+		for range r.IntN(3) * r.IntN(14) {
+			turn.Outbox = abi.AppendSend(turn.Outbox, ref, "", 0, 0, nil, []byte{byte(i)})
+		}
+		if r.IntN(3) > 0 {
+			turn.Outbox = abi.AppendEnd(turn.Outbox)
+		}
+		if r.IntN(20) == 0 {
+			turn.Fuel, turn.Memory = 1, 2
+		}
+		if r.IntN(20) == 0 {
+			turn.Mail, turn.Done = append(turn.Mail, &record.Envelope{Position: taken[ref] + 1}), 2
+		}
+		e := record.EntryOf(turn, record.Positions(nil, turn), record.Checksums(nil, turn))
+		o := outcomeOf(nil, &e)
+		want := one.appendEntry(nil, turn.Actor, turn.Time, &e, &o)
+		if sums := record.Checksums(nil, turn); usual(turn, sums) {
+			usually++
+			got := two.appendUsual(nil, turn, sums)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("turn %d: %x instead of %x", i, got, want)
+			}
+			if most := usualSize(sums); len(got) > most {
+				t.Fatalf("%d bytes, %d were asked for", len(got), most)
+			}
+		} else {
+			two.appendEntry(nil, turn.Actor, turn.Time, &e, &o)
+		}
+	}
+	if usually < 10_000 {
+		t.Errorf("%d of 20000 turns are usual", usually)
+	}
+}

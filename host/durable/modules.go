@@ -264,6 +264,9 @@ func (m *modules) noted(r *record.Record) {
 	} else if r.Exchange != nil {
 		code = r.Exchange.Code
 	}
+	if len(code) == 0 { // as of nearly all
+		return
+	}
 	if name, ok := fileOf(code); ok {
 		m.mu.Lock()
 		m.since[name] = true

@@ -308,12 +308,31 @@ func (s *Store) turned(t *record.Turn) (wal.Position, error) {
 	if s.failing.Load() {
 		return 0, s.Err()
 	}
+	var room [16]uint32
+	sums := record.Checksums(room[:0], t)
+	if !usual(t, sums) {
+		return s.turnedSlowly(t, sums)
+	}
+	to, first, err := s.log.Begin(usualSize(sums))
+	if err != nil {
+		return 0, err
+	}
+	if first {
+		s.shared.begin()
+	}
+	n := len(to)
+	to = s.shared.appendUsual(to, t, sums)
+	s.count(len(to)-n, time.Duration(t.Worth))
+	return s.log.End(to), nil
+}
+
+// turnedSlowly is turned for any turn.
+func (s *Store) turnedSlowly(t *record.Turn, sums []uint32) (wal.Position, error) {
 	var (
 		mail [4]uint64
-		sums [16]uint32
 		room [96]byte
 	)
-	e := record.EntryOf(t, record.Positions(mail[:0], t), record.Checksums(sums[:0], t))
+	e := record.EntryOf(t, record.Positions(mail[:0], t), sums)
 	o := outcomeOf(room[:0], &e)
 	to, first, err := s.log.Begin(entrySize(&e, &o))
 	if err != nil {
