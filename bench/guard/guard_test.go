@@ -172,7 +172,7 @@ func TestLimitsOfWhatLooksOn(t *testing.T) {
 		times   float64
 	}{"kept go": {"go", 1.05}, "kept wat": {"wat", 1.10}, "taped go": {"go", 1.05}, "taped wat": {"wat", 1.15},
 		// What these may cost at most today. The aims are 1.01, 1.10 and 1.35 times.
-		"beside wat": {"wat", 1.05}, "durable go": {"stepped go", 1.50}, "durable wat": {"stepped wat", 1.90}} {
+		"beside wat": {"wat", 1.05}, "durable go": {"stepped go", 1.40}, "durable wat": {"stepped wat", 1.70}} {
 		with, without := all[name], all[most.without]
 		if without.Instructions == 0 || with.Instructions > without.Instructions*most.times {
 			t.Errorf("%s may cost %.0f instructions, %.2f times %.0f", name, with.Instructions, with.Instructions/without.Instructions, without.Instructions)
