@@ -127,8 +127,8 @@ cluster-sim: ## simulate clusters whose nodes, links and directory fail, SEEDS t
 shard-sim: ## simulate keys that move between nodes that fail, SEEDS times from seed FIRST (60 ms each)
 	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/shard -seeds $(SEEDS) -first $(FIRST)
 
-journal-sim: ## simulate keys that keep events while nodes and the journal fail, SEEDS times from seed FIRST (0.1 s each)
-	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/journal -seeds $(SEEDS) -first $(FIRST)
+journal-sim: ## simulate keys that keep events while nodes and the journal fail, SEEDS times from seed FIRST (0.2 s each)
+	@$(GO) test -count=1 -timeout 0 -run 'TestSimulation|TestTakeovers' -v ./host/cluster/journal -seeds $(SEEDS) -first $(FIRST)
 
 FAULTS ?= 100
 cluster-faults: ## kill, stop, part and heal real nodes FAULTS times from seed FIRST (12 s each), and check what the keys have answered

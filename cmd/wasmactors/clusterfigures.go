@@ -26,7 +26,7 @@ func (l *live) figures() *metrics.Cluster {
 		Acting: s.Acting, Left: s.Left.Seconds(), Up: x.place.Silent() == nil, Members: len(n.Members()), Renewed: counts.Renewed, Unrenewed: counts.Unrenewed, Lost: counts.Lost,
 		Changes: x.place.Changes(), Events: map[string]uint64{},
 	}
-	for kind := cluster.EventJoined; kind <= cluster.EventLeft; kind++ {
+	for kind := cluster.EventJoined; kind <= cluster.EventPassed; kind++ {
 		m.Events[kind.String()] = counts.Events[kind]
 	}
 	for _, k := range n.Links() {

@@ -178,7 +178,7 @@ func (x *membership) join(ctx context.Context) error {
 	}
 	var n *cluster.Node
 	cfg := cluster.Config{
-		Name: x.identity.Node, Roles: x.manifest.Roles, Zone: x.manifest.Zone, Identity: x.identity.Certificate(), Lease: x.identity.Lease,
+		Name: x.identity.Node, Roles: x.manifest.Roles, Zone: x.manifest.Zone, Identity: x.identity.Certificate(), Lease: x.identity.Lease, Brief: x.identity.Lease / 2,
 		ID: binary.LittleEndian.Uint64(id[:]) | 1, Directory: x.place.Directory(), Links: x.place.Links(), Events: x.event,
 		Lost: func(err error) { x.lost(n, err) },
 	}

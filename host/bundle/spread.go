@@ -44,7 +44,7 @@ func (b *Bundle) keepSpread(cfg host.Config) (host.Config, error) {
 		return cfg, err
 	}
 	self := b.node.Self()
-	j, err := journal.New(journal.Options{Log: log, Node: self.Number, Born: self.Born, Clock: b.logs.Clock, Refused: b.logs.Refused, Manual: b.logs.Manual})
+	j, err := journal.New(journal.Options{Log: log, Node: self.Number, Born: self.Born, Sure: b.node.Sure, Clock: b.logs.Clock, Refused: b.logs.Refused, Manual: b.logs.Manual})
 	if err != nil {
 		return cfg, err
 	}

@@ -178,6 +178,10 @@ func (n *Node) renewLease() {
 		return
 	}
 	n.after(n.cfg.Lease/4, nil, n.renewLease)
+	n.renew()
+}
+
+func (n *Node) renew() {
 	next := n.self
 	next.Beat++
 	began, value, revision := n.since(), next.encode(), n.self.revision
@@ -310,14 +314,24 @@ func (n *Node) changed(e Entry) {
 	if n.state == lost || before != nil && before.revision >= m.revision {
 		return
 	}
-	now := &seen{m, n.since(), before != nil && before.Born == m.Born}
+	if before != nil && before.Born == m.Born {
+		m.Passed = max(m.Passed, before.Passed) // no node writes less
+	}
+	now := &seen{Member: m, at: n.since(), renewed: before != nil && before.Born == m.Born}
+	if doubted(before, m) {
+		now.at, now.renewed, now.doubts = before.at, before.renewed, before.doubts
+		now.noting = false
+	}
 	n.members[m.Number] = now
 	if n.state == acting && m.Number == n.self.Number && m.revision > n.self.revision {
 		if m.ID != n.self.ID || m.Gone {
 			n.fail(fmt.Errorf("%w: it was evicted", ErrLost))
 			return
 		}
-		n.self.revision, n.self.Beat = m.revision, m.Beat // its own renewal, of which it has not heard yet
+		n.self.revision, n.self.Beat, n.self.Passed = m.revision, m.Beat, m.Passed // its own renewal, of which it has not heard yet, or a doubt
+		if doubted(before, m) {
+			n.renew() // the one that may be under way fails
+		}
 	}
 	if before != nil && !before.Gone && (m.Gone || m.Born != before.Born) {
 		n.goneAway(m.Number)
@@ -338,7 +352,11 @@ func (n *Node) changed(e Entry) {
 			n.meet(m)
 		}
 	}
-	n.after(n.patience(), nil, func() { n.expire(now) })
+	n.after(max(now.at+n.patience()-n.since(), 0), nil, func() { n.expire(now) })
+	if before != nil && before.Born == m.Born && m.Passed > before.Passed {
+		n.passed(now)
+	}
+	n.doubt(now)
 }
 
 func (n *Node) goneAway(number uint16) {

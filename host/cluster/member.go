@@ -28,6 +28,9 @@ type Member struct {
 
 	Identity []byte `cbor:"11,keyasint,omitempty"` // see Config.Identity
 
+	Doubter uint16 `cbor:"12,keyasint,omitempty"` // the node that hears nothing of it, and waits for another one to agree; 0: none
+	Passed  uint64 `cbor:"13,keyasint,omitempty"` // how often two nodes have agreed, see Node.Passed
+
 	revision uint64 // of the entry
 }
 
@@ -72,7 +75,7 @@ func decodeMember(e Entry) (Member, error) {
 	}
 	if m.Number != uint16(number) || m.ID == 0 || len(m.Roles) > MaxRoles || !abi.ValidName([]byte(m.Name)) ||
 		slices.ContainsFunc(m.Roles, func(r string) bool { return !abi.ValidName([]byte(r)) }) || m.Born > e.Revision || m.Zone != "" && !abi.ValidName([]byte(m.Zone)) ||
-		len(m.Identity) > MaxIdentity || m.Oldest == 0 || m.Newest < m.Oldest {
+		len(m.Identity) > MaxIdentity || m.Doubter > abi.MaxNode || m.Oldest == 0 || m.Newest < m.Oldest {
 		return m, fmt.Errorf("cluster: the entry of node %d is not one that a node writes", number)
 	}
 	if m.revision = e.Revision; m.Born == 0 {

@@ -28,6 +28,10 @@ type Config struct {
 	Identity []byte
 	// Lease is how long a node may act without having renewed, at least MinLease. All nodes have the same.
 	Lease time.Duration
+	// Brief is how long a node may be sure, without having renewed, that what is fenced was not taken from it: then two others that
+	// hear nothing of it may agree to take it, see Passed. 0: never before the lease is over. At most half of the lease. All nodes
+	// have the same.
+	Brief time.Duration
 	// ID is the node's for this start: random, not 0, and of no other start.
 	ID uint64
 	// Directory and Links are those of the cluster.
@@ -70,11 +74,12 @@ const (
 	EventSilent                       // the directory does not answer: Text says what it needs
 	EventAnswers                      // it answers again
 	EventLeft                         // this node has left
+	EventPassed                       // two nodes have agreed to take what is fenced from a node that is silent
 )
 
 // String is the kind in a word.
 func (k EventKind) String() string {
-	names := [...]string{"", "joined", "gone", "gap", "broken", "refused", "evicted", "lost", "silent", "answers", "left"}
+	names := [...]string{"", "joined", "gone", "gap", "broken", "refused", "evicted", "lost", "silent", "answers", "left", "passed"}
 	if int(k) >= len(names) {
 		return "unknown"
 	}
@@ -134,7 +139,7 @@ type Node struct {
 
 	flood   flood
 	counts  Counts
-	counted [EventLeft + 1]uint64
+	counted [EventPassed + 1]uint64
 
 	listening map[int]func() // to changes of the members, by when they came
 	listeners int            // that have ever come
@@ -153,6 +158,7 @@ type seen struct {
 	Member
 	at      time.Duration
 	renewed bool // it was seen to renew its lease
+	doubts
 }
 
 // New is a node that is not a member yet.
@@ -170,6 +176,8 @@ func New(cfg Config) (*Node, error) {
 		return nil, errors.New("cluster: Config.Directory, Links and ID are needed")
 	case cfg.Lease < MinLease:
 		return nil, fmt.Errorf("cluster: a lease of %v: at least %v", cfg.Lease, MinLease)
+	case cfg.Brief < 0 || cfg.Brief > cfg.Lease/2:
+		return nil, fmt.Errorf("cluster: Config.Brief is %v: at most half of the lease", cfg.Brief)
 	case cfg.Links.MaxPacket() < MinPacket:
 		return nil, fmt.Errorf("cluster: packets of %d bytes: links must carry %d", cfg.Links.MaxPacket(), MinPacket)
 	case cfg.Zone != "" && !abi.ValidName([]byte(cfg.Zone)):

@@ -40,7 +40,8 @@ type pair struct {
 	partial   []byte
 	partialTo abi.Ref
 
-	heard     time.Duration
+	heard     time.Duration // of it, or since it is listened to
+	sign      time.Duration // when the last packet has come
 	listening bool
 }
 
@@ -150,6 +151,7 @@ func (p *pair) ping() {
 func (p *pair) receive(k *packet, bytes int) {
 	n := p.node
 	p.heard = n.brisk()
+	p.sign = p.heard
 	if k.of == p.session {
 		if p.confirm(k.confirms); p.waits() {
 			p.flushSoon()

@@ -50,6 +50,9 @@ func (l *history) at(subject string) (at uint64) {
 // do has f done with the log, some time later, and done told what it says: or an error, after which it may be done or not.
 func (x logOf) do(f func() (uint64, error), done func(uint64, error)) {
 	w := x.m.world
+	if x.m.unreached(func() { done(0, ErrDirectory) }) {
+		return
+	}
 	fails := w.chance(w.Faults.Fail)
 	lost := fails && w.chance(500)
 	w.delayed(func() {

@@ -60,6 +60,8 @@ type Machine struct {
 	paused  bool
 	told    time.Time // until then it has been told of what has changed
 	dead    bool
+	alone   bool
+	untold  []func() // what it is told when it is not alone any more
 	backlog []func()
 	number  func() uint16
 	receive func(uint16, []byte)
@@ -121,11 +123,35 @@ func (m *Machine) AfterFunc(d time.Duration, f func()) clock.Timer {
 // Cut loses packets from one machine to another, or with false no longer.
 func (w *World) Cut(from, to *Machine, cut bool) { w.cut[[2]*Machine{from, to}] = cut }
 
+// Isolate cuts a machine off from all others, the directory and the log, or with false no longer. What it asks those for has no effect, and fails
+// after two seconds. No dice are drawn for it.
+func (m *Machine) Isolate(alone bool) {
+	if m.alone = alone; alone {
+		return
+	}
+	untold := m.untold
+	m.untold = nil
+	for _, f := range untold {
+		m.order(f)
+	}
+}
+
+// unreached fails what a machine that is alone asks for.
+func (m *Machine) unreached(f func()) bool {
+	if m.alone {
+		m.world.Clock.AfterFunc(2*time.Second, func() { m.run(f) })
+	}
+	return m.alone
+}
+
 // Heal ends all faults but crashes.
 func (w *World) Heal() {
 	w.Faults = Faults{}
 	clear(w.cut)
 	for _, m := range w.machines {
+		if m.alone {
+			m.Isolate(false)
+		}
 		if m.paused {
 			m.Resume()
 		}
@@ -139,7 +165,7 @@ func (m *Machine) Send(to uint16, packet []byte) {
 		panic("clustertest: a machine that does not run sends")
 	}
 	for _, x := range w.machines {
-		if x.dead || x.number() != to || w.cut[[2]*Machine{m, x}] || w.chance(w.Faults.Lose) {
+		if x.dead || x.number() != to || m.alone || x.alone || w.cut[[2]*Machine{m, x}] || w.chance(w.Faults.Lose) {
 			continue
 		}
 		copies := 1
@@ -180,6 +206,9 @@ var ErrDirectory = errors.New("clustertest: the directory does not answer")
 // Put implements cluster.Directory.
 func (m *Machine) Put(key string, value []byte, revision uint64, done func(uint64, error)) {
 	w := m.world
+	if m.unreached(func() { done(0, ErrDirectory) }) {
+		return
+	}
 	fails := w.chance(w.Faults.Fail)
 	lost := fails && w.chance(500)
 	put := func() {
@@ -230,6 +259,10 @@ func (w *World) delayed(f func()) {
 // order has f run on the machine a little later, after what it was told before.
 func (m *Machine) order(f func()) {
 	w := m.world
+	if m.alone {
+		m.untold = append(m.untold, f)
+		return
+	}
 	at := w.Clock.Now().Add(time.Millisecond)
 	if w.chance(w.Faults.Behind) && w.Faults.Most > 0 {
 		at = at.Add(time.Duration(w.Random.Int64N(int64(w.Faults.Most))))

@@ -19,7 +19,7 @@ type kind struct {
 func (k *kind) part(s int) *part {
 	p := k.shards[s]
 	if p == nil {
-		p = &part{kind: k.name, no: s}
+		p = &part{kind: k.name, no: s, keys: map[*key]struct{}{}}
 		k.shards[s] = p
 	}
 	return p
@@ -32,6 +32,7 @@ type part struct {
 
 	served bool
 	epoch  uint64 // of the table
+	passed uint64 // the count under which it is here, see cluster.Node.Passed
 	fence  uint64 // where this node's is in the log; 0: it has to be put there
 	under  uint64 // the epoch of that fence
 	number uint64 // of the last record
@@ -41,10 +42,12 @@ type part struct {
 	round   uint64        // of tries to put it: only those of the last one count
 	queue   []*storing
 	writing bool
+
+	keys map[*key]struct{} // that act here
 }
 
 // Serve implements shard.Journal.
-func (j *Journal) Serve(kind string, shard int, epoch uint64) {
+func (j *Journal) Serve(kind string, shard int, epoch, passed uint64) {
 	j.mu.Lock()
 	try := func() {}
 	if k := j.kinds[kind]; k != nil && shard >= 0 && shard < k.n && !j.closed {
@@ -54,7 +57,7 @@ func (j *Journal) Serve(kind string, shard int, epoch uint64) {
 			round := p.round
 			try = func() { j.tryFence(p, round, 0, 0) }
 		}
-		p.served, p.epoch = true, epoch
+		p.served, p.epoch, p.passed = true, epoch, passed
 	}
 	j.mu.Unlock()
 	try()
@@ -86,13 +89,17 @@ func (j *Journal) release(p *part) (ends []func()) {
 	}
 	p.queue, p.writing = nil, false
 	var loads []*key
-	for _, k := range j.keys {
-		if k.part == p && k.done != nil {
+	for k := range p.keys {
+		if k.done != nil || k.held != nil {
 			loads = append(loads, k)
 		}
 	}
 	slices.SortFunc(loads, func(a, b *key) int { return strings.Compare(a.id, b.id) })
 	for _, k := range loads {
+		if k.held != nil {
+			ends = append(ends, j.unheld(k, ErrMoved))
+			continue
+		}
 		ends = append(ends, func() { j.end(k, ErrMoved) })
 	}
 	return ends

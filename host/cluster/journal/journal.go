@@ -32,6 +32,8 @@ type Options struct {
 	// Node and Born are the life of the node that the journal is of.
 	Node uint16
 	Born uint64
+	// Sure is cluster.Node.Sure of the node; nil: it is always sure.
+	Sure func() (passed uint64, ok bool)
 	// Clock runs what is tried again.
 	Clock host.Clock
 	// Refused is told of what was found in the log and is not what a node writes; nil: nobody is told. It must not block.
@@ -50,6 +52,8 @@ const (
 	guardAnswer                   // a turn is answered when its record is confirmed
 	guardNumber                   // copies of records that come late do not count
 	guardLeast                    // a key is read where all is that was confirmed
+	guardSure                     // what stores nothing waits until the node is sure of the shard
+	guardPassed                   // a node that was passed is not sure of what it had
 )
 
 // Journal is the recorder (host.Config.WithStore) of a system whose actors of some kinds keep their events in a log. It is safe for
@@ -62,6 +66,8 @@ type Journal struct {
 	kinds  map[string]*kind
 	keys   map[abi.Ref]*key
 	tries  uint64 // fences that were tried
+	held   []*key // whose turns wait, or have waited, in order
+	looks  bool   // they are looked at soon
 	at     uint64 // where the next record would be, in the order of this journal
 	bytes  int64  // of records that wait
 	closed bool
@@ -74,6 +80,7 @@ type Counts struct {
 	Stored  uint64 // records that were confirmed
 	Refused uint64 // records that were refused since their owner has the shard no more
 	Whole   uint64 // keys that were written anew, in one record
+	Held    uint64 // turns that stored nothing, and waited until this node was sure of the shard
 }
 
 // MaxBytes is the most that limits.durable may be for a key: all that there is of it fits into a record.
@@ -170,8 +177,9 @@ func (j *Journal) Turn(t *record.Turn) {
 			t.Answer(errKind)
 			return
 		}
+		j.forget(k)
 		k = &key{part: p, name: name, id: id, incarnation: t.Incarnation}
-		j.keys[t.Actor] = k
+		j.keys[t.Actor], p.keys[k] = k, struct{}{}
 		f := j.load(k, func(err error) { j.loaded(t, err) })
 		j.mu.Unlock()
 		f()
@@ -184,6 +192,10 @@ func (j *Journal) Turn(t *record.Turn) {
 	case !ours || err != nil || x.Record == nil:
 		if ours && broken && err == nil && t.Done > 0 {
 			err = ErrAnew
+		}
+		if err == nil && ours && k != nil && t.Done > 0 {
+			j.hold(t, k)
+			return
 		}
 		t.Answer(err)
 	case k == nil:
@@ -225,8 +237,24 @@ func (j *Journal) partOf(id string) (*part, string) {
 // left is called when an actor has ended.
 func (j *Journal) left(r abi.Ref) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
+	k := j.keys[r]
+	j.forget(k)
 	delete(j.keys, r)
+	var end func()
+	if k != nil && k.held != nil {
+		end = j.unheld(k, ErrMoved)
+	}
+	j.mu.Unlock()
+	if end != nil {
+		end()
+	}
+}
+
+// forget has a shard forget an incarnation that has ended; the caller holds the lock.
+func (j *Journal) forget(k *key) {
+	if k != nil {
+		delete(k.part.keys, k)
+	}
 }
 
 // again runs f after a while, which is longer for each try. f looks whether it still counts then.

@@ -25,7 +25,9 @@ type key struct {
 	records int   // how many they are
 	whole   bool  // it is being written anew
 
-	done func(error) // waits for it to be loaded; nil: nobody does
+	done   func(error)  // waits for it to be loaded; nil: nobody does
+	held   *record.Turn // has stored nothing, and waits until this node is sure of the shard; nil: none does
+	listed bool         // it is in Journal.held
 }
 
 // When all that there is of a key is written anew, in one record: it has so many records, or at least so many bytes and more than twice

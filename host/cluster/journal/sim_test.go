@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,7 @@ const (
 // broken is what a simulation leaves out on purpose.
 type broken struct {
 	guard guard
+	hasty bool // others take over although the node may still be sure
 }
 
 // sim is one run: nodes come, go and fail, and clients have keys store numbers.
@@ -43,7 +45,9 @@ type sim struct {
 	*clustertest.World
 	seed    uint64
 	broken  broken
-	early   bool // others take over before a lease is over: what is read may be old, what is written may not be lost
+	dice    *rand.Rand    // of what other runs do not draw; nil: this one does not either
+	brief   time.Duration // after which silent nodes are passed over; 0: when their lease is over
+	early   bool          // others take over before a lease is over: what is read may be old, what is written may not be lost
 	lives   []*life
 	stats   map[string]int
 	failure string
@@ -106,7 +110,7 @@ func (s *sim) start() {
 	l.machine = s.Machine(func() uint16 { return l.number })
 	s.lives = append(s.lives, l)
 	n, err := cluster.New(cluster.Config{
-		Name: fmt.Sprint("n", len(s.lives)), Lease: lease, ID: l.id, Directory: l.machine, Links: l.machine, Clock: l.machine, Since: l.machine.Since,
+		Name: fmt.Sprint("n", len(s.lives)), Lease: lease, Brief: s.brief, ID: l.id, Directory: l.machine, Links: l.machine, Clock: l.machine, Since: l.machine.Since,
 		Lost: func(error) { l.over = true },
 	})
 	if err != nil {
@@ -127,7 +131,7 @@ func (s *sim) start() {
 func (l *life) begin(m cluster.Member) {
 	s := l.sim
 	var err error
-	l.journal, err = New(Options{Log: l.machine.Log(), Node: m.Number, Born: m.Born, Clock: l.machine, Manual: true, skip: s.broken.guard, Refused: func(text string) { s.failf("%s", text) }})
+	l.journal, err = New(Options{Sure: s.sure(l), Log: l.machine.Log(), Node: m.Number, Born: m.Born, Clock: l.machine, Manual: true, skip: s.broken.guard, Refused: func(text string) { s.failf("%s", text) }})
 	if err == nil {
 		l.journal.Kind("carts", simShards)
 		l.system, err = host.New(host.NewConfig("sim").WithNode(m.Number).WithManual().WithClock(l.machine).WithSeed(l.id).WithStore(l.journal))
@@ -367,6 +371,17 @@ func (s *sim) fault() {
 	}
 }
 
+// sure is what a node's journal asks. A hasty one has others think that it is not for as long as it does.
+func (s *sim) sure(l *life) func() (uint64, bool) {
+	if !s.broken.hasty {
+		return l.node.Sure
+	}
+	return func() (uint64, bool) {
+		passed, _ := l.node.Sure()
+		return passed, l.node.Acting()
+	}
+}
+
 func newSim(seed uint64, stats map[string]int, b broken) *sim {
 	s := &sim{World: clustertest.New(seed), seed: seed, broken: b, early: seed%3 == 0, stats: stats, acked: map[string][]uint64{}, read: map[string][]uint64{}}
 	return s
@@ -387,7 +402,42 @@ func (s *sim) close() {
 
 // simulate returns what has gone wrong; empty if nothing has.
 func simulate(seed uint64, stats map[string]int, b broken) string {
+	return newSim(seed, stats, b).run()
+}
+
+// takeover is a run in which nodes that are silent are passed over before their lease is over. What is read is checked as well.
+func takeover(seed uint64, stats map[string]int, b broken) string {
 	s := newSim(seed, stats, b)
+	s.early, s.brief, s.dice = false, lease/2, rand.New(rand.NewPCG(seed, 7))
+	passed := map[string]uint64{}
+	s.Changed(func(_ *clustertest.Machine, _, now cluster.Entry) {
+		if m, err := cluster.DecodeMember(now); err == nil && m.Passed > passed[fmt.Sprint(m.Number, m.Born)] {
+			passed[fmt.Sprint(m.Number, m.Born)] = m.Passed
+			stats["passed"]++
+			for _, l := range s.lives {
+				if l.number == m.Number && l.id == m.ID && !l.machine.Dead() && !l.over {
+					stats["passed, and goes on"]++
+				}
+			}
+		}
+	})
+	return s.run()
+}
+
+// isolate cuts a node off from all others and the directory, for less or more than the lease: its clients ask it all the same.
+func (s *sim) isolate() {
+	if s.dice == nil || s.dice.IntN(3) > 0 {
+		return
+	}
+	if up := s.running(); len(up) > 2 {
+		l := up[s.dice.IntN(len(up))]
+		l.machine.Isolate(true)
+		s.Clock.AfterFunc(time.Duration(s.dice.Int64N(int64(lease+lease/2))), func() { l.machine.Isolate(false) })
+		s.stats["isolated"]++
+	}
+}
+
+func (s *sim) run() string {
 	defer s.close()
 	for range 3 {
 		s.start()
@@ -395,6 +445,7 @@ func simulate(seed uint64, stats map[string]int, b broken) string {
 	s.pass(3 * time.Second)
 	for range 14 {
 		s.fault()
+		s.isolate()
 		for range 8 {
 			s.act()
 			s.pass(time.Duration(s.Random.IntN(300)) * time.Millisecond)
@@ -438,7 +489,7 @@ func (s *sim) finish() {
 		key := fmt.Sprint("k", k)
 		has, err := s.atLast(up[0], key)
 		for range 2 { // an owner that was passed over learns of it with the first
-			if s.early && err != nil {
+			if (s.early || s.brief > 0) && err != nil {
 				has, err = s.atLast(up[0], key)
 			}
 		}
@@ -471,6 +522,7 @@ func (s *sim) finish() {
 		s.stats["written anew"] += int(c.Whole)
 		s.stats["loaded"] += int(c.Loaded)
 		s.stats["fenced off"] += int(c.Refused)
+		s.stats["held"] += int(c.Held)
 		if l.journal.bytes != 0 && slices.Contains(up, l) {
 			s.failf("%d bytes wait for the log", l.journal.bytes)
 		}
@@ -507,16 +559,103 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// TestTakeovers is TestSimulation with nodes that are passed over when they are silent, dead or not. What is read is as new as what was
+// confirmed before it was asked for.
+func TestTakeovers(t *testing.T) {
+	n := *seeds
+	if n == 0 {
+		n = 60
+		if race.Enabled || testing.Short() {
+			n = 12
+		}
+	}
+	stats := map[string]int{}
+	for i := range uint64(n) {
+		if why := takeover(*first+i, stats, broken{}); why != "" {
+			t.Error(why)
+			break
+		}
+	}
+	for _, k := range []string{"stored", "read", "loaded", "fenced off", "passed", "passed, and goes on", "held", "isolated"} {
+		if t.Logf("%s: %d", k, stats[k]); stats[k] == 0 && n >= 60 {
+			t.Errorf("%s: never", k)
+		}
+	}
+}
+
+// cutOff is a run in which the owner of a key is cut off from all others for as long as its lease, while its clients read the key there and those of
+// others write it. stats has when the first of these was answered, in ms, after the owner was cut off.
+func cutOff(seed uint64, stats map[string]int, b broken) string {
+	s := newSim(seed, stats, b)
+	defer s.close()
+	s.early, s.brief = false, lease/2
+	for range 3 {
+		s.start()
+	}
+	s.pass(6*time.Second + time.Duration(s.Random.IntN(1000))*time.Millisecond)
+	up := s.running()
+	s.number++
+	s.ask(up[0], "k1", s.number)
+	s.pass(time.Second)
+	owner := slices.IndexFunc(up, func(l *life) bool { return l.journal.Counts().Stored > 0 })
+	if owner < 0 {
+		return "nobody has the key"
+	}
+	other := up[(owner+1)%3]
+	before := other.journal.Counts().Stored + up[(owner+2)%3].journal.Counts().Stored
+	began := s.Clock.Now()
+	up[owner].machine.Isolate(true)
+	for i := range 60 {
+		s.ask(up[owner], "k1", 0)
+		s.number++
+		s.ask(other, "k1", s.number)
+		s.Clock.AfterFunc(100*time.Millisecond, func() {}) // time passes, whatever happens
+		s.pass(100 * time.Millisecond)
+		if stats["taken over"] == 0 && other.journal.Counts().Stored+up[(owner+2)%3].journal.Counts().Stored > before {
+			stats["taken over"] = int(s.Clock.Now().Sub(began).Milliseconds())
+		}
+		if i == 40 {
+			up[owner].machine.Isolate(false)
+		}
+	}
+	s.pass(2 * lease)
+	if s.failure == "" {
+		s.finish()
+	}
+	stats["held"] += int(up[owner].journal.Counts().Held)
+	return s.failure
+}
+
+// A key of a node that is cut off answers elsewhere before the lease of the node is over, and what is read at the node until then is not old.
+func TestANodeThatIsCutOff(t *testing.T) {
+	for seed := range uint64(10) {
+		stats := map[string]int{}
+		if why := cutOff(seed, stats, broken{}); why != "" {
+			t.Error(why)
+		}
+		t.Log(stats)
+		if at := stats["taken over"]; at == 0 || at > 3000 {
+			t.Errorf("seed %d: the key answers elsewhere after %d ms", seed, at)
+		}
+		if stats["held"] == 0 {
+			t.Errorf("seed %d: nothing that was read has waited", seed)
+		}
+	}
+}
+
 // mistakes are rules that are left out, and seeds of simulations that notice it.
 var mistakes = []struct {
-	name  string
-	guard guard
-	seed  uint64
+	name   string
+	broken broken
+	run    func(uint64, map[string]int, broken) string
+	seed   uint64
 }{
-	{"records of owners before count", guardFence, 38},
-	{"a turn takes effect before its record is confirmed", guardAnswer, 1},
-	{"copies that come late count", guardNumber, 3},
-	{"a key is read from a copy that is behind", guardLeast, 1},
+	{"records of owners before count", broken{guard: guardFence}, simulate, 38},
+	{"a turn takes effect before its record is confirmed", broken{guard: guardAnswer}, simulate, 1},
+	{"copies that come late count", broken{guard: guardNumber}, simulate, 3},
+	{"a key is read from a copy that is behind", broken{guard: guardLeast}, simulate, 1},
+	{"what is read waits for nothing", broken{guard: guardSure}, cutOff, 1},
+	{"others take over while the node is sure", broken{hasty: true}, cutOff, 1},
 }
 
 // Each rule that is left out is noticed. Changes of the protocol change what seeds do: then the test says from which seed on it
@@ -526,7 +665,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			n := uint64(max(*seeds, 1))
 			for seed := m.seed; seed < m.seed+n; seed++ {
-				if why := simulate(seed, map[string]int{}, broken{guard: m.guard}); why != "" {
+				if why := m.run(seed, map[string]int{}, m.broken); why != "" {
 					t.Log(why)
 					return
 				}

@@ -8,8 +8,9 @@ import (
 // Journal is told which shards of a kind are here, by [Config.WithJournal]: who keeps what happens to their keys puts a fence between
 // owners. Its methods are called within a region's turns, and must not block.
 type Journal interface {
-	// Serve says that actors of the shard's keys may begin here from now on, or go on, and what the shard's epoch is.
-	Serve(kind string, shard int, epoch uint64)
+	// Serve says that actors of the shard's keys may begin here from now on, or go on, and what the shard's epoch is. passed is the
+	// count of cluster.Node.Passed under which the shard is here.
+	Serve(kind string, shard int, epoch, passed uint64)
 	// Release says that they have ended, or must not act any more.
 	Release(kind string, shard int)
 }
@@ -29,7 +30,7 @@ func (r *region) tellJournal(s int) {
 			r.journal.Release(r.kind, s)
 		}
 		r.st.told[s] = o.epoch
-		r.journal.Serve(r.kind, s, o.epoch)
+		r.journal.Serve(r.kind, s, o.epoch, r.me.Passed)
 	case (o.phase == none || o.phase == handing || o.phase == handed) && told != 0:
 		delete(r.st.told, s)
 		r.journal.Release(r.kind, s)

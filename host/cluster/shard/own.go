@@ -60,6 +60,9 @@ type feeder struct {
 // place is called when the table has changed for a shard.
 func (r *region) place(ctx *host.Context, s int, p place) {
 	o, me := &r.own[s], r.self.UID()
+	if r.forfeited() && (p.owner == me || p.from == me) {
+		p = place{epoch: p.epoch}
+	}
 	switch {
 	case p.owner == me && p.from == 0 && (o.phase == none || o.phase == waiting) && len(o.doubts) > 0:
 		*o = own{phase: waiting, epoch: p.epoch, token: r.token(ctx), since: ctx.Now(), asking: o.asking, doubts: o.doubts}

@@ -49,8 +49,8 @@ func (t *table) next(v *view) *table {
 		t = n
 	}
 	n := t.clone()
-	n.enrol(v)
 	n.bury(v)
+	n.enrol(v)
 	for s, epoch := range v.begun {
 		if p := &n.places[s]; p.owner == v.self.Ref && p.from != 0 && p.epoch == epoch {
 			p.from = 0
@@ -92,7 +92,7 @@ func (t *table) enrol(v *view) {
 func (t *table) bury(v *view) {
 	dead := map[abi.Ref]bool{}
 	t.hosts = slices.DeleteFunc(t.hosts, func(h hosting) bool {
-		dead[h.Ref] = v.over(h) && (v.plans || !v.gone(h))
+		dead[h.Ref] = v.over(h) && (v.plans || !v.gone(h)) || h.Ref == v.self.Ref && h.Passed < v.self.Passed
 		return dead[h.Ref]
 	})
 	for i := range t.places {

@@ -37,7 +37,8 @@ type store struct {
 	tokens  uint64 // that were made
 	counts  moves
 	dirty   atomic.Bool
-	leaving bool             // this and peers are for the region's turns alone
+	leaving bool             // this and what follows are for the region's turns alone
+	passed  uint64           // how often the node was passed, as far as the region has lost its shards for it
 	peers   map[abi.Ref]bool // regions that hold tokens of this one, or this one of them
 	told    map[int]uint64   // what the journal knows: the epochs of shards that are here
 	stops   []func()
@@ -94,7 +95,7 @@ func (r *region) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 	r.self = self
 	m := r.node.Self()
 	r.born = m.Born
-	r.me = hosting{Ref: self.UID(), Born: m.Born, Weight: r.Config.weight, Leaving: r.st.leaving}
+	r.me = hosting{Ref: self.UID(), Born: m.Born, Weight: r.Config.weight, Leaving: r.st.leaving, Passed: r.st.passed}
 	nudge := func() {
 		if !r.st.dirty.Swap(true) {
 			_ = sys.Tell(self, order{Op: opLook}.message())
@@ -329,6 +330,7 @@ func (r *region) obey(ctx *host.Context, o order, from host.Ref) {
 // look reads the table if it has changed, and writes the next one if there should be one.
 func (r *region) look(ctx *host.Context) {
 	r.st.dirty.Store(false)
+	r.forfeit(ctx)
 	r.st.mu.Lock()
 	e, over := r.st.entry, r.st.over
 	r.st.mu.Unlock()
@@ -439,7 +441,7 @@ func (r *region) write(ctx *host.Context) {
 func (r *region) view(now time.Time) *view {
 	v := &view{
 		self: r.me, hosts: r.hosts(), shards: r.shards, moves: r.moves, begun: map[int]uint64{}, giveUp: map[int]uint64{}, stolen: map[int]bool{}, pins: r.pins,
-		gone: func(h hosting) bool { return r.ended[h.Ref] || r.node.Gone(h.Ref.Node(), h.Born) },
+		gone: r.over,
 		held: func(s int) bool { return now.Before(r.until[s]) }, guarded: r.on(guardMoving), returns: r.on(guardReturn),
 	}
 	v.plans = v.hosts

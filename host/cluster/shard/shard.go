@@ -4,7 +4,8 @@
 // that one to the key's actor, which is its child: a keyed actor of package keyed.
 //
 // At most one actor of a key acts at any time. A shard moves when its owner has ended the actors of its keys and has said so to the
-// next owner, or when the directory says that the owner's node is gone, which is after its lease. Messages keep their order
+// next owner, or when the directory says that the owner's node is gone, which is after its lease. Shards of a kind with a [Journal], whose
+// owners are fenced, are taken from a node before that if two others hear nothing of it. Messages keep their order
 // for each sender's region and key: a region sends messages of a shard only with a token that the owner has given it, and the
 // owner hands nothing over before all that it has given tokens to have confirmed that they use them no more.
 package shard
@@ -34,6 +35,10 @@ type Node interface {
 	Acting() bool
 	// Gone reports whether a life of a node has ended for certain.
 	Gone(number uint16, born uint64) bool
+	// Sure reports whether others cannot have taken yet what is fenced, and is here under the count of Passed.
+	Sure() (passed uint64, ok bool)
+	// Passed is how often others have agreed to take what is fenced from a life of a node.
+	Passed(number uint16, born uint64) uint64
 	// Members are the nodes that are there.
 	Members() []cluster.Member
 	// Changes has f called when members come and go.

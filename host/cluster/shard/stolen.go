@@ -39,7 +39,9 @@ func (r *region) suspect(before *table, s int) {
 	}
 }
 
-func (r *region) over(h hosting) bool { return r.ended[h.Ref] || r.node.Gone(h.Ref.Node(), h.Born) }
+func (r *region) over(h hosting) bool {
+	return r.ended[h.Ref] || r.node.Gone(h.Ref.Node(), h.Born) || r.passedOver(h)
+}
 
 // settled reports whether no other region has a shard. One that neither answers nor takes its shard back for a long time does not have
 // it: a node that cannot reach the directory is gone by then.

@@ -35,6 +35,7 @@ type hosting struct {
 	Born    uint64  `cbor:"2,keyasint"` // the life of its node
 	Weight  int     `cbor:"3,keyasint"`
 	Leaving bool    `cbor:"4,keyasint,omitempty"` // it is to have no shards
+	Passed  uint64  `cbor:"5,keyasint,omitempty"` // of a kind whose owners are fenced: its node's count when it began to take shards
 }
 
 // place is where a shard is.
