@@ -307,17 +307,21 @@ func (o action) spawn() {
 	a, cmd := o.actor, o.cmd
 	o.spawned++
 	var p Props
-	var err error
-	switch {
+	opts, err := readOptions(a.sys, cmd.Options)
+	switch wrong := err; {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		err = badName(string(cmd.Name))
-	case !glob.MatchAny(a.rules.Load().caps.Spawn, string(cmd.Type)):
+	case !opts.may(a.rules.Load().caps.Spawn, string(cmd.Type)):
 		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
 		err = ErrDenied
 	case a.sys.bus.Secrets.Finds(string(cmd.Name)):
 		err = errTellingName
+	case wrong != nil:
+	case opts.Elsewhere != nil:
+		p, err = standIn(o.guest, cmd, &opts)
+		p.spawned = true
 	default:
-		if p, err = o.childProps(string(cmd.Type), cmd.Options); len(cmd.Payload) > 0 {
+		if p, err = propsOfChild(o.guest, string(cmd.Type), cmd.Options, &opts); len(cmd.Payload) > 0 {
 			p.args = Raw(append([]byte{}, cmd.Payload...))
 		}
 	}

@@ -34,6 +34,8 @@ const (
 	stashEmptied
 	stashEmptiedFor
 	backoffReset
+	actorLeaves
+	childMissing
 )
 
 // stage notes a change of the turn that runs; outside of one it happens at once.
@@ -76,6 +78,10 @@ func (x *change) confirm(a *actor, scr *scratch) {
 		a.work.UnstashFor(a, &a.box, x.name)
 	case backoffReset:
 		a.resetBackoff(scr)
+	case actorLeaves:
+		a.post(scr, sysmail.Msg{Kind: sysmail.Quit, Kin: sysmail.Kin{Reason: x.name}})
+	case childMissing:
+		missing(a, scr, x.name)
 	}
 }
 
@@ -182,4 +188,16 @@ func (a *actor) launch(scr *scratch, child *actor) {
 		}
 	}
 	child.post(scr, sysmail.Msg{Kind: sysmail.Start})
+}
+
+// missing tells the parent of a child that it has failed to become one. It does not count against the parent's mailbox, as its end does
+// not; there is one for each child.
+func missing(a *actor, scr *scratch, why string) {
+	if a.parent == nil {
+		return
+	}
+	e := scr.newEnvelope()
+	e.Kind, e.Sender, e.SenderPath = abi.KindSpawnFailed, a.uid, a.path
+	e.Payload = message.AppendText(e.Payload, why)
+	a.parent.insist(scr, e)
 }
