@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -41,8 +42,34 @@ func Jitters() []string {
 	return []string{"none", "full", "equal", "additive", "two-sided", "operator"}
 }
 
+// specified is a policy that knows what it was built from.
+type specified struct {
+	Policy
+	spec *Spec
+}
+
+// SpecOf is what a policy was built from; false if it was not built by [Spec.Policy], or from code.
+func SpecOf(p Policy) (Spec, bool) {
+	x, ok := p.(specified)
+	if !ok || x.spec.OwnCurve != nil || x.spec.OwnJitter != nil {
+		return Spec{}, false
+	}
+	s := *x.spec
+	s.Delays = slices.Clone(s.Delays)
+	return s, true
+}
+
 // Policy builds what s describes. The error is a *ParameterError.
 func (s Spec) Policy() (Policy, error) {
+	p, err := s.policy()
+	if err != nil {
+		return nil, err
+	}
+	s.Delays = slices.Clone(s.Delays)
+	return specified{p, &s}, nil
+}
+
+func (s Spec) policy() (Policy, error) {
 	if s.Curve == "" {
 		s.Curve = "exponential"
 	}

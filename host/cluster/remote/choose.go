@@ -1,0 +1,35 @@
+package remote
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+)
+
+// candidates are the nodes that a child may run on, in the order in which they are asked: by rendezvous hashing of the path in which it is
+// to be, so that a node that comes or goes changes the place of few, and all see the same order. There are mostTries at most.
+func candidates(members []cluster.Member, p Place, path string) (all []cluster.Member) {
+	for _, m := range members {
+		if (p.Role == "" || m.HasRole(p.Role)) && (p.Node == "" || m.Name == p.Node) {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b cluster.Member) int {
+		return cmp.Or(cmp.Compare(score(b, path), score(a, path)), cmp.Compare(a.Number, b.Number))
+	})
+	return all[:min(len(all), mostTries)]
+}
+
+// score is FNV-1a of 64 bits of the node's name and the path, mixed by the finalizer of MurmurHash3.
+func score(m cluster.Member, path string) uint64 {
+	h := uint64(14695981039346656037)
+	for _, text := range [...]string{m.Name, "\x00", path} {
+		for i := range len(text) {
+			h = (h ^ uint64(text[i])) * 1099511628211
+		}
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}

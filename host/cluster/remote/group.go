@@ -1,0 +1,165 @@
+package remote
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/supervision"
+)
+
+// group has the children of one node, each below a keeper. It is an actor of the top, so that what they use, and what they guess, is theirs.
+type group struct {
+	accept *Accept
+	here   int64 // children, which are on the count
+	made   uint64
+}
+
+// Start implements host.Behaviour.
+func (g *group) Start(*host.Context, *abi.Failure) *abi.Failure { return nil }
+
+// Handle implements host.Behaviour.
+func (g *group) Handle(ctx *host.Context, _ int) *abi.Failure {
+	for {
+		m, ok := ctx.Head().Next()
+		switch {
+		case !ok:
+			return nil
+		case m.Kind == abi.KindTerminated:
+			g.here--
+			g.accept.Count.Here.Add(-1)
+		case m.Kind != abi.KindMessage || m.Correlation == 0 || m.Sender.IsZero():
+		default:
+			if err := g.begin(ctx, m); err != nil {
+				g.accept.refuse(ctx, err)
+			}
+		}
+	}
+}
+
+// begin starts a keeper, which answers the request when the child is there.
+func (g *group) begin(ctx *host.Context, m host.Message) error {
+	a := g.accept
+	r, err := decodeRequest(m.Payload)
+	switch {
+	case err != nil:
+		return err
+	case r.Parent.Node() != m.Sender.UID().Node():
+		return fmt.Errorf("%w: the parent is on another node than who asks", host.ErrDenied)
+	case g.here >= int64(a.Max):
+		return full("cluster.accept.max", a.Max)
+	case a.Count.Here.Load() >= int64(a.Total):
+		return full("cluster.accept.total", a.Total)
+	}
+	p, err := a.props(r)
+	if err != nil {
+		return err
+	}
+	strategy, err := r.Strategy.Strategy()
+	if err != nil {
+		return err
+	}
+	parent, err := ctx.System().RefOf(r.Parent, host.Ref{})
+	if err != nil {
+		return err
+	}
+	by := m.Sender
+	g.made++
+	k, err := ctx.Spawn(strconv.FormatUint(g.made, 10), host.Behave("remote/keeper", func() host.Behaviour {
+		return &keeper{accept: a, by: by, parent: parent, name: r.Name, child: p}
+	}).WithLifetime(supervision.Temporary).WithSupervision(strategy).WithLimits(host.Limits{Children: 1}))
+	if err != nil {
+		return err
+	}
+	if err := ctx.Watch(k); err != nil {
+		return err
+	}
+	g.here++
+	a.Count.Here.Add(1)
+	return ctx.Forward(k)
+}
+
+func full(key string, most int) error {
+	return fmt.Errorf("%w: the node has %d children of others already, see %s", host.ErrTooManyChildren, most, key)
+}
+
+// Decide implements host.Behaviour.
+func (g *group) Decide(*host.Context, host.Ref, *abi.Failure) (supervision.Directive, *abi.Failure) {
+	return supervision.Stop, nil
+}
+
+// CannotRewind implements host.Behaviour.
+func (g *group) CannotRewind() string { return "its children end with it" }
+
+// Rewind implements host.Behaviour.
+func (g *group) Rewind(*host.Context) bool { return false }
+
+// End implements host.Behaviour.
+func (g *group) End(*host.Context, host.End) {
+	g.accept.Count.Here.Add(-g.here)
+	g.here = 0
+}
+
+// keeper supervises one child, in the place of its parent, by the parent's strategy.
+type keeper struct {
+	accept     *Accept
+	by, parent host.Ref // who stands for the child, and the child's parent
+	name       string
+	child      host.Props
+	ref        host.Ref
+}
+
+// Start implements host.Behaviour.
+func (k *keeper) Start(*host.Context, *abi.Failure) *abi.Failure { return nil }
+
+// Handle implements host.Behaviour.
+func (k *keeper) Handle(ctx *host.Context, _ int) *abi.Failure {
+	for {
+		m, ok := ctx.Head().Next()
+		switch {
+		case !ok:
+			return nil
+		case m.Kind == abi.KindTerminated:
+			ctx.Stop(ctx.Self()) // the child has ended, or it ends first
+		case m.Kind == abi.KindMessage && k.ref.IsZero() && m.Sender.Equal(k.by):
+			k.begin(ctx)
+		case m.Kind == abi.KindMessage && m.Sender.Equal(k.ref):
+			_ = ctx.Forward(k.parent) // to its parent, as it thinks
+		case m.Kind == abi.KindMessage:
+			ctx.Head().Refuse(host.ErrDenied)
+		}
+	}
+}
+
+func (k *keeper) begin(ctx *host.Context) {
+	child, err := ctx.Spawn(k.name, k.child)
+	if err == nil {
+		err = ctx.Watch(child)
+	}
+	if err == nil {
+		err = ctx.Watch(k.by)
+	}
+	if err != nil {
+		k.accept.refuse(ctx, err)
+		ctx.Stop(ctx.Self())
+		return
+	}
+	k.ref = child
+	k.accept.Count.Started.Add(1)
+	_ = ctx.Reply(answer{Child: child.UID()})
+}
+
+// Decide implements host.Behaviour.
+func (k *keeper) Decide(*host.Context, host.Ref, *abi.Failure) (supervision.Directive, *abi.Failure) {
+	return 0, nil
+}
+
+// CannotRewind implements host.Behaviour.
+func (k *keeper) CannotRewind() string { return "its child ends with it" }
+
+// Rewind implements host.Behaviour.
+func (k *keeper) Rewind(*host.Context) bool { return false }
+
+// End implements host.Behaviour.
+func (k *keeper) End(*host.Context, host.End) {}
