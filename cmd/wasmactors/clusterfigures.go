@@ -26,6 +26,8 @@ func (l *live) figures() *metrics.Cluster {
 		Acting: s.Acting, Left: s.Left.Seconds(), Up: x.place.Silent() == nil, Members: len(n.Members()), Renewed: counts.Renewed, Unrenewed: counts.Unrenewed, Lost: counts.Lost,
 		Changes: x.place.Changes(), Events: map[string]uint64{},
 	}
+	r := l.bundle.Remote()
+	m.Children, m.Started, m.Refused = int(r.Here.Load()), r.Started.Load(), r.Refused.Load()
 	for kind := cluster.EventJoined; kind <= cluster.EventPassed; kind++ {
 		m.Events[kind.String()] = counts.Events[kind]
 	}

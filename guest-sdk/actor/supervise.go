@@ -58,7 +58,24 @@ type SpawnOptions struct {
 	// Dispatcher is how long the child's turns run at a time, such as a Dispatcher; nil means the
 	// system's default.
 	Dispatcher Encoder
+	// Place is on which node of the cluster the child runs, such as OnRole("back"). The zero value is this one. The ref
+	// of the spawn stands for the child: messages, asks, watches and stops go to it. What the child itself sends comes from another ref, its
+	// own. A host that knows nothing of this makes the spawn fail.
+	Place Place
 }
+
+// Place is on which node of the cluster a child runs; capabilities.spawn must have TYPE@ROLE. Of the nodes that take the child
+// the host chooses one.
+type Place struct {
+	Role string // that the node has; empty: any
+	Node string // the name of the node; empty: any
+}
+
+// OnRole is a node with a role.
+func OnRole(role string) Place { return Place{Role: role} }
+
+// OnNode is the node of a name.
+func OnNode(name string) Place { return Place{Node: name} }
 
 func (o *SpawnOptions) encode(w *abi.Writer) {
 	texts := [...]struct{ key, value string }{{"lifetime", string(o.Lifetime)}, {"crashed-message", o.CrashedMessage}}
@@ -67,6 +84,9 @@ func (o *SpawnOptions) encode(w *abi.Writer) {
 		value Encoder
 	}{{"supervision", o.Supervision}, {"mailbox", o.Mailbox}, {"dispatcher", o.Dispatcher}}
 	n := 1
+	if o.Place != (Place{}) {
+		n++
+	}
 	for _, f := range texts {
 		if f.value != "" {
 			n++
@@ -92,6 +112,23 @@ func (o *SpawnOptions) encode(w *abi.Writer) {
 			f.value.MarshalCBOR(w)
 		}
 	}
+	if o.Place != (Place{}) {
+		w.Text("place")
+		w.Map(2 - btoi(o.Place.Role == "") - btoi(o.Place.Node == ""))
+		for _, f := range [...][2]string{{"role", o.Place.Role}, {"node", o.Place.Node}} {
+			if f[1] != "" {
+				w.Text(f[0])
+				w.Text(f[1])
+			}
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // SpawnWith is Spawn with options. Options that are wrong make the spawn fail.

@@ -12,6 +12,7 @@ type Cluster struct {
 	Zone    string   // "": none
 	Listen  string   // where a node that keeps the directory listens; "": at its address
 	Control bool     // actors of other nodes may stop those here
+	Accept  *Accept  // what they may start here; nil: nothing
 }
 
 // maxRoles bounds the roles of a node.
@@ -21,15 +22,17 @@ var clusterShape = object("the bundle may join a cluster, with run --join",
 	optional("roles", list("what its nodes are for; others choose nodes by them", pattern(none, "a role", nameWhat, nameRule))),
 	optional("zone", pattern(none, "where the nodes are: copies of the same are kept apart by it", nameWhat, nameRule)),
 	optional("listen", text(service.ReachListen, "host:port where a node that keeps the directory listens, and at the port after it; default: its address in the cluster")),
+	optional("accept", acceptShape),
 	optional("control", boolean("actors of other nodes may stop and kill those of this one; default: false")),
 )
 
 // cluster reads the key cluster.
-func (c *checker) cluster(v view) *Cluster {
+func (c *checker) cluster(m *Manifest, v view, base limits) *Cluster {
 	if !v.given() {
 		return nil
 	}
 	k := &Cluster{Zone: v.text("zone"), Listen: v.text("listen"), Control: v.flag("control", false)}
+	k.Accept = c.accept(m, v.object("accept"), base)
 	k.Roles = v.texts("roles")
 	slices.Sort(k.Roles)
 	if len(slices.Compact(slices.Clone(k.Roles))) != len(k.Roles) {

@@ -40,6 +40,18 @@ func (c *codes) set(all map[string]*loaded) {
 	slices.SortFunc(c.present, func(a, b code) int { return cmp.Compare(a.module, b.module) })
 }
 
+// of is the module of an image, and the hash of its code; false if no module has the image now.
+func (c *codes) of(image *runtime.Image) (module, hash string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.present {
+		if x.image == image {
+			return x.module, x.hash, true
+		}
+	}
+	return "", "", false
+}
+
 // retire closes an image as soon as no actor runs it.
 func (c *codes) retire(module string, l *loaded) {
 	c.mu.Lock()

@@ -44,7 +44,7 @@ func (c *checker) manifest(root view) *Manifest {
 	m.Actors = c.actors(m, root.mapping("actors"), base, nil)
 	m.Store = c.store(m, root.object("store"))
 	m.Recorder = c.recorder(m, root.object("recorder"))
-	m.Cluster = c.cluster(root.object("cluster"))
+	m.Cluster = c.cluster(m, root.object("cluster"), base)
 	c.durable(m, root.mapping("actors"))
 	superviseKeys(m.Supervision, m.Actors)
 	c.clustered(root, root.mapping("actors"), true)
@@ -149,6 +149,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		}
 		a.Args = c.value(v.get("args", kindAny).n)
 		caps := v.object("capabilities")
+		c.spawnRights(caps)
 		a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
 		if a.Metrics = c.metrics(caps.mapping("metrics")); len(a.Metrics) > 0 {
 			a.Capabilities.Send = append(a.Capabilities.Send, guests.Path)

@@ -213,6 +213,7 @@ var spawnShape = object("options of a spawn",
 	optional("supervision", supervisionShape),
 	optional("mailbox", mailboxShape),
 	optional("dispatcher", dispatcherShape),
+	optional("place", placeShape),
 )
 
 // capabilitiesWith is what actors may do, with the grants of services.
@@ -220,7 +221,7 @@ func capabilitiesWith(kinds []service.Kind) *shape {
 	capabilities := object("what it may do; nothing by default",
 		optional("send", list("paths that it may send to by path", pattern(none, "a path", pathWhat, pathRule))),
 		optional("stop", list("paths of actors that it may stop besides its children", pattern(none, "a path", pathWhat, pathRule))),
-		optional("spawn", list("types of its module that it may spawn; * for all", text(none, "a type"))),
+		optional("spawn", list("types of its module that it may spawn; * for all; TYPE@ROLE: on nodes of the cluster with the role, * for any", text(none, "a type"))),
 		optional("metrics", mapping("metrics of its own, by their names", "a metric's name", "^"+guests.NameRule+"$", metricShape)),
 	)
 	capabilities.fields = append(capabilities.fields, grantFields(kinds)...)

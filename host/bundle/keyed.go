@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -137,6 +138,11 @@ func (c *checker) clustered(root view, actors view, top bool) {
 		at, what := v.object("keyed").get("scope"), "keyed.scope: cluster"
 		if !at.given() || at.n.Value != string(ScopeCluster) {
 			at, what = v.get("singleton"), "singleton"
+		}
+		for _, x := range v.object("capabilities").items("spawn") {
+			if !cluster && strings.Contains(x.n.Value, "@") {
+				c.at(x.n, "actor %s: capabilities.spawn: %s needs the key cluster, which says what this bundle joins", k.Value, x.n.Value)
+			}
 		}
 		switch {
 		case !at.given():

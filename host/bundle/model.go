@@ -31,6 +31,8 @@ type Manifest struct {
 	Services    []Use         // in the order of the kinds that LoadWith was given
 	Main        string        // the top-level actor whose end ends the run, or ""
 
+	accepted []acceptedType // of cluster.accept.types
+
 	named []named // what may be outside of the folder
 	words Words
 

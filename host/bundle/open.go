@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/cluster/journal"
+	"github.com/wasmactors/wasmactors/host/cluster/remote"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/mailbox"
@@ -127,6 +129,7 @@ type Bundle struct {
 	journal   *persist.Journal              // nil: no actor keeps events
 	memory    *persist.Memory               // that it is of, without a store
 	spreadLog *journal.Journal              // that it is of, in a cluster
+	remote    remote.Count                  // children of other nodes
 	noStore   bool
 	volatile  bool // the system that was started last has no store
 
@@ -298,7 +301,7 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 				fmt.Sprintf("actor %s: the module %s has no type %q%s", a.Name, a.Module, a.Type, suggestion(a.Type, types))})
 		}
 		for _, t := range a.Capabilities.Spawn {
-			if !has(t) {
+			if t, _, _ = strings.Cut(t, "@"); !has(t) {
 				found = append(found, Diagnostic{m.File, a.line, a.column,
 					fmt.Sprintf("actor %s: capabilities.spawn: the module %s has no type %q%s", a.Name, a.Module, t, suggestion(t, types))})
 			}
@@ -306,6 +309,11 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 	}
 	m.Walk(check)
 	m.eachMade(func(a *Actor) { check("", a) })
+	for _, a := range m.accepted {
+		if x := l[a.module]; x != nil && a.typ != "*" && !slices.Contains(x.image.Description().Types, a.typ) {
+			found = append(found, Diagnostic{m.File, a.line, a.column, fmt.Sprintf("cluster.accept.types: the module %s has no type %q%s", a.module, a.typ, suggestion(a.typ, x.image.Description().Types))})
+		}
+	}
 	if len(found) == 0 {
 		return nil
 	}
@@ -333,7 +341,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if b.loadOnly {
 		return nil, errors.New("bundle: it was opened with LoadOnly, so nobody was asked about what it reaches when it runs")
 	}
-	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(b.Manifest.words.SpawnOptions).
+	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(b.spawnOptions()).
 		WithIdleAfter(b.Manifest.IdleAfter).WithMostAwake(b.Manifest.MostAwake).WithMaxActors(b.Manifest.MostActors)
 	if b.Manifest.Memory > 0 {
 		cfg = cfg.WithMemory(b.Manifest.Memory)
@@ -359,7 +367,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 		watch(sys)
 	}
 	for _, start := range []func(*host.System) error{
-		b.joined, b.startMetrics, b.startServices, func(sys *host.System) error { return b.startActors(sys, starting) }, b.startHTTP,
+		b.joined, b.startMetrics, b.startServices, b.startDoor, func(sys *host.System) error { return b.startActors(sys, starting) }, b.startHTTP,
 	} {
 		if err := start(sys); err != nil {
 			starting.Abandon()

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/remote"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.yaml.in/yaml/v3"
@@ -23,27 +24,39 @@ func SpawnOptions(options []byte) (host.SpawnOptions, error) {
 
 // SpawnOptions is [SpawnOptions] with the words.
 func (w Words) SpawnOptions(options []byte) (host.SpawnOptions, error) {
+	o, place, err := w.placed(options)
+	if place != nil {
+		o.Elsewhere = elsewhere(*place, func(host.Spawning) (host.Props, error) { return host.Props{}, errAlone })
+	}
+	return o, err
+}
+
+// placed reads options, and where the child is to run; nil: here.
+func (w Words) placed(options []byte) (o host.SpawnOptions, place *remote.Place, err error) {
 	var given map[string]any
-	var o host.SpawnOptions
 	if err := (host.Message{Payload: options}).Decode(&given); err != nil {
-		return o, err
+		return o, nil, err
 	}
 	var n yaml.Node
 	if err := n.Encode(given); err != nil {
-		return o, err
+		return o, nil, err
 	}
 	c := &checker{file: "options", words: w}
 	if c.structure(&n, 0) {
 		c.check(&n, spawnShape, "options")
 	}
 	if len(c.found) == 0 {
-		o = c.spawnOptions(view{&n, spawnShape, c})
+		v := view{&n, spawnShape, c}
+		o = c.spawnOptions(v)
+		if x := v.object("place"); x.given() {
+			place = &remote.Place{Role: x.text("role"), Node: x.text("node")}
+		}
 		o.Held += heldByte * int64(len(options))
 	}
 	if len(c.found) > 0 {
-		return host.SpawnOptions{}, errors.New(c.found[0].Message)
+		return host.SpawnOptions{}, place, errors.New(c.found[0].Message)
 	}
-	return o, nil
+	return o, place, nil
 }
 
 // spawnOptions reads options that have the right shape.

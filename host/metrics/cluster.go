@@ -20,6 +20,9 @@ type Cluster struct {
 	Events    map[string]uint64 // by what they are called; few
 	Links     []ClusterLink
 	Kinds     []ClusterKind
+
+	Children         int    // of actors of other nodes, that are here
+	Started, Refused uint64 // requests of other nodes for such children
 }
 
 // ClusterLink is what has passed between the node and another one.
@@ -68,6 +71,9 @@ func (c *collector) cluster(x *Cluster) {
 		c.add(clusterEvents, float64(x.Events[name]), name)
 	}
 	c.add(clusterLost, float64(x.Lost))
+	c.add(remoteChildren, float64(x.Children))
+	c.add(remoteRequests, float64(x.Started), "started")
+	c.add(remoteRequests, float64(x.Refused), "refused")
 	for _, l := range bounded(x.Links) {
 		c.add(linkMessages, float64(l.Sent), l.Node, "sent")
 		c.add(linkMessages, float64(l.Received), l.Node, "received")

@@ -149,7 +149,7 @@ func everything(t testing.TB) *world {
 		WithCluster(func() *metrics.Cluster {
 			h := &histogram.Histogram{}
 			h.Observe(3 * time.Millisecond)
-			x := &metrics.Cluster{Acting: true, Left: 2.5, Members: 3, Renewed: 7, Unrenewed: 1, Lost: 4, Changes: h.Counts(), Events: map[string]uint64{"joined": 3, "gone": 1},
+			x := &metrics.Cluster{Acting: true, Left: 2.5, Members: 3, Children: 2, Started: 8, Refused: 3, Renewed: 7, Unrenewed: 1, Lost: 4, Changes: h.Counts(), Events: map[string]uint64{"joined": 3, "gone": 1},
 				Kinds: []metrics.ClusterKind{{Kind: "carts", Owned: 5, Moving: 2, Waiting: 9, Keys: 11, In: 6, Out: 1, GivenUp: 1, Stolen: 1}}}
 			for i := range metrics.MaxLinks + 3 {
 				x.Links = append(x.Links, metrics.ClusterLink{Node: "n" + strconv.Itoa(1000+i), Sent: 10, Received: 20, SentBytes: 30, ReceivedBytes: 40, Again: 1, Refused: 2, Queue: 3})
@@ -445,7 +445,8 @@ func TestTheFiguresOfANode(t *testing.T) {
 		`wasmactors_cluster_events_total{event="gone"}`: "1", `wasmactors_cluster_messages_lost_total`: "4",
 		`wasmactors_cluster_link_messages_total{node="n1000",direction="sent"}`: "10", `wasmactors_cluster_link_messages_total{node="(other)",direction="received"}`: "60",
 		`wasmactors_cluster_link_queue_bytes{node="(other)"}`: "9", `wasmactors_cluster_shards_owned{kind="carts"}`: "5", `wasmactors_cluster_moves_total{kind="carts",result="in"}`: "6",
-		`wasmactors_cluster_shards_stolen_total{kind="carts"}`: "1",
+		`wasmactors_cluster_shards_stolen_total{kind="carts"}`: "1", `wasmactors_cluster_children`: "2",
+		`wasmactors_cluster_children_total{result="started"}`: "8", `wasmactors_cluster_children_total{result="refused"}`: "3",
 	} {
 		if got := value(text, series); got != want {
 			t.Errorf("%s is %q, not %s", series, got, want)

@@ -92,6 +92,8 @@ const (
 	shardsKeys
 	shardsMoves
 	shardsStolen
+	remoteChildren
+	remoteRequests
 	scrapeSeconds
 	goRoutines
 	processCPU
@@ -192,6 +194,8 @@ var infos = [numInfos]Info{
 	shardsKeys:           {"wasmactors_cluster_keys", exposition.Gauge, []string{"kind"}, "Keys that have an actor on this node.", clustered},
 	shardsMoves:          {"wasmactors_cluster_moves_total", exposition.Counter, []string{"kind", "result"}, "Shards that this node has begun (in), has handed over (out), or could not hand over (given up).", clustered},
 	shardsStolen:         {"wasmactors_cluster_shards_stolen_total", exposition.Counter, []string{"kind"}, "Shards of this node that a table has given to others without it; they were kept, and the table was written again.", clustered},
+	remoteChildren:       {"wasmactors_cluster_children", exposition.Gauge, nil, "Children of actors of other nodes that are here.", clustered},
+	remoteRequests:       {"wasmactors_cluster_children_total", exposition.Counter, []string{"result"}, "Requests of other nodes for children here: started, or refused.", clustered},
 	scrapeSeconds:        {"wasmactors_scrape_duration_seconds", exposition.Gauge, nil, "How long it took to collect these figures.", ""},
 	goRoutines:           {"go_goroutines", exposition.Gauge, nil, "Goroutines of the process.", process},
 	processCPU:           {"process_cpu_seconds_total", exposition.Counter, nil, "Processor time of the process, in seconds.", process},

@@ -35,7 +35,7 @@ func rows() (ids []string) {
 	series("I%02d", 1, 18)
 	series("J%02d", 1, 6)
 	series("K%02d", 1, 23)
-	ids = append(ids, "L02", "L04", "L05", "L06", "L08", "L10", "L12", "L13", "L16", "L23", "L24", "L29", "L30", "L31", "L32", "L35")
+	ids = append(ids, "L02", "L03", "L04", "L05", "L06", "L08", "L10", "L12", "L13", "L16", "L23", "L24", "L29", "L30", "L31", "L32", "L35")
 	series("L%02d", 33, 34)
 	series("N%02d", 2, 16)
 	ids = append(ids, "N18", "N20")

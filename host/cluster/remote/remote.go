@@ -102,8 +102,8 @@ func Props(node Node, place Place, c Child) (host.Props, error) {
 	limits := c.Limits
 	limits.Fuel, limits.Memory, limits.Message = 0, 0, 0
 	return host.Behave("remote/"+c.Type, func() host.Behaviour {
-		return &standIn{node: node, place: place, typ: c.Type, request: r}
-	}).WithLimits(limits).WithLifetime(supervision.Temporary), nil
+		return &standIn{node: node, place: place, typ: c.Type}
+	}).WithArgs(r).WithLimits(limits).WithLifetime(supervision.Temporary), nil
 }
 
 // Times of a spawn.

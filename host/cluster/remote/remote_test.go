@@ -184,6 +184,25 @@ func TestSupervisionTravels(t *testing.T) {
 	}
 }
 
+// A failure that escalates ends the child, and its parent is told, whose node goes on.
+func TestEscalation(t *testing.T) {
+	s, front, back := two(t, nil)
+	s.strategy = supervision.Default().WithOtherwise(supervision.Escalate)
+	x := s.do(front, "spawn", 0)
+	s.pass(time.Second)
+	s.do(front, "crash", 1)
+	s.pass(time.Second)
+	if len(x.living) != 0 || x.gone == "" || back.count.Here.Load() != 0 {
+		t.Errorf("%+v", x)
+	}
+	s.strategy = supervision.Default()
+	y := s.do(front, "spawn", 0)
+	s.pass(time.Second)
+	if len(y.living) != 1 {
+		t.Errorf("the next one: %+v", y)
+	}
+}
+
 // Strategies that need the parent are refused, with the reason, before anything is sent.
 func TestStrategiesThatAskTheParent(t *testing.T) {
 	_, front, _ := two(t, nil)
@@ -464,7 +483,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-func FuzzAnswer(f *testing.F) {
+func FuzzChildAnswer(f *testing.F) {
 	b, _ := cbor.Marshal(answer{Child: 1 << 54})
 	f.Add(b)
 	b, _ = cbor.Marshal(refusal(ErrNoNode))

@@ -38,6 +38,8 @@ type sim struct {
 	spawns  map[int]*spawn
 	count   int
 	stats   map[string]int
+
+	strategy supervision.Strategy // of all parents
 }
 
 // life is one start of a node.
@@ -84,7 +86,7 @@ type note struct {
 }
 
 func newSim(seed uint64) *sim {
-	return &sim{World: clustertest.New(seed), seed: seed, dice: rand.New(rand.NewPCG(seed, 240)), spawns: map[int]*spawn{}, stats: map[string]int{}}
+	return &sim{World: clustertest.New(seed), seed: seed, dice: rand.New(rand.NewPCG(seed, 240)), spawns: map[int]*spawn{}, stats: map[string]int{}, strategy: supervision.Default().WithMaxRestarts(3, 0)}
 }
 
 func (s *sim) failf(format string, args ...any) {
@@ -186,7 +188,7 @@ func (l *life) spawner(ctx *host.Context, m host.Message) error {
 		if err != nil {
 			return err
 		}
-		p, err := Props(l.node, Place{Role: "back"}, Child{Type: "worker", Args: args, Parent: ctx.Self(), Supervision: supervision.Default().WithMaxRestarts(3, 0)})
+		p, err := Props(l.node, Place{Role: "back"}, Child{Type: "worker", Args: args, Parent: ctx.Self(), Supervision: s.strategy})
 		if err == nil {
 			x.ref, err = ctx.Spawn(fmt.Sprint("c", o.ID), p)
 		}

@@ -16,7 +16,7 @@ type standIn struct {
 	node    Node
 	place   Place
 	typ     string
-	request *request // without a name
+	request *request // what the actor is started with: so it is on its account
 
 	asks  []cluster.Member // nodes to be asked, the present one first
 	step  uint64           // what is under way: correlations are steps
@@ -35,6 +35,11 @@ const (
 func (s *standIn) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 	if cause != nil { // it is restarted by hand: the child is not known any more
 		s.miss(ctx, ErrUnknown)
+		return nil
+	}
+	s.request = &request{}
+	if err := ctx.Args(s.request); err != nil {
+		s.miss(ctx, err)
 		return nil
 	}
 	s.asks, s.step = candidates(s.node.Members(), s.place, ctx.Self().Path()), 2

@@ -15,7 +15,8 @@ func init() {
 	actor.Register("path-teller", func() actor.Actor { return teller{} })
 }
 
-// spawner is asked to spawn a child: [name, mailbox, dispatcher], maps with the keys of a manifest, or null.
+// spawner is asked to spawn a child: [name, mailbox, dispatcher], maps with the keys of a manifest, or null; a fourth element is the
+// role of the node that the child is to run on.
 // It answers with "" when the child has started, or with why it has not. [name] is a child with the SDK's
 // own options.
 type spawner struct {
@@ -48,6 +49,11 @@ func (s *spawner) Receive(ctx *actor.Context, m *actor.Message) error {
 		}
 		if r.Peek() != abi.TypeNull {
 			o.Dispatcher = append(actor.Raw{}, r.Raw()...)
+		} else {
+			r.Skip()
+		}
+		if n == 4 {
+			o.Place = actor.OnRole(r.Text())
 		}
 	}
 	s.to, s.question = m.Sender(), m.Correlation()

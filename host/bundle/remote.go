@@ -1,0 +1,177 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/remote"
+	"github.com/wasmactors/wasmactors/internal/glob"
+)
+
+// Accept says what actors of other nodes may start here, see remote.Accept.
+type Accept struct {
+	Types      []string // module/type
+	From       []string // roles; empty: any node
+	Max, Total int
+	Memory     int64
+	Send       []string
+	Limits     host.Limits // the manifest's, for each child
+}
+
+var acceptShape = object("what actors of other nodes may start here; default: nothing",
+	required("types", list("types that they may start: module/type, or type alone if there is one module; the type may be *", pattern(none, "a type", "a type such as module/type, or module/*", `^([A-Za-z0-9_.~-]{1,64}/)?([A-Za-z0-9_.~/-]{1,193}|\*)$`))),
+	optional("from", list("roles of which the other node must have one; default: any node", pattern(none, "a role", nameWhat, nameRule))),
+	optional("max", count("children that one node has here at a time; default: 100", 100_000)),
+	optional("total", count("children that all nodes have here at a time; default: 1000", 1_000_000)),
+	optional("memory", sizeIn("bytes that the host holds for the children of one node and all below them; default: 256MiB", leastSystem, 1<<50)),
+	optional("send", list("paths here that children may send to by path, if their parents may, too; default: none", pattern(none, "a path", pathWhat, pathRule))),
+)
+
+var placeShape = object("on which node of the cluster the child runs",
+	optional("role", pattern(none, "a role that the node has; default: any", nameWhat, nameRule)),
+	optional("node", pattern(none, "the name of the node; default: any", nameWhat, nameRule)),
+)
+
+// accept reads cluster.accept.
+func (c *checker) accept(m *Manifest, v view, base limits) *Accept {
+	a := &Accept{
+		From: v.texts("from"), Max: int(v.count("max", remote.DefaultMax)), Total: int(v.count("total", remote.DefaultTotal)),
+		Memory: int64(v.size("memory", remote.DefaultMemory)), Send: v.texts("send"), Limits: base.Limits,
+	}
+	for _, x := range v.items("types") {
+		module, typ := c.actorType(m, x.n)
+		a.Types = append(a.Types, module+"/"+typ)
+		m.accepted = append(m.accepted, acceptedType{module, typ, x.n.Line, x.n.Column})
+	}
+	if !v.given() {
+		return nil
+	}
+	if len(a.Types) == 0 {
+		c.at(v.get("types").n, "cluster.accept.types must name one type at least")
+	}
+	if len(a.From) > maxRoles {
+		c.at(v.get("from").n, "cluster.accept.from has %d roles, at most %d", len(a.From), maxRoles)
+	}
+	if a.Max > a.Total {
+		c.at(v.get("max").n, "cluster.accept.max is %d, more than cluster.accept.total, which is %d", a.Max, a.Total)
+	}
+	return a
+}
+
+// acceptedType is an entry of cluster.accept.types, and its place.
+type acceptedType struct {
+	module, typ  string
+	line, column int
+}
+
+// spawnRights reports entries of capabilities.spawn that name no role.
+func (c *checker) spawnRights(caps view) {
+	for _, x := range caps.items("spawn") {
+		typ, role, on := strings.Cut(x.n.Value, "@")
+		if on && (typ == "" || role == "" || !nameOrPattern(role)) {
+			c.at(x.n, "capabilities.spawn: %q must be TYPE@ROLE, where the role is a name or *", x.n.Value)
+		}
+	}
+}
+
+func nameOrPattern(role string) bool {
+	return remote.Place{Role: strings.ReplaceAll(role, "*", "x")}.Check() == nil
+}
+
+// errAlone is why children cannot run elsewhere.
+var errAlone = errors.New("the child was to run on another node, and this one is in no cluster: start it with --join")
+
+func elsewhere(p remote.Place, props func(host.Spawning) (host.Props, error)) *host.Elsewhere {
+	return &host.Elsewhere{May: p.May, Props: props}
+}
+
+// spawnOptions reads the options of spawns in the next system.
+func (b *Bundle) spawnOptions() func([]byte) (host.SpawnOptions, error) {
+	words, node := b.Manifest.words, b.node
+	if node == nil {
+		return words.SpawnOptions
+	}
+	return func(options []byte) (host.SpawnOptions, error) {
+		o, place, err := words.placed(options)
+		if place != nil {
+			o.Elsewhere = elsewhere(*place, func(s host.Spawning) (host.Props, error) {
+				module, hash, ok := b.codes.of(s.Module.Image())
+				digest, err := hex.DecodeString(hash)
+				if err != nil || !ok {
+					return host.Props{}, errors.New("the module of the child is just being replaced: try again")
+				}
+				if !slices.Contains(s.Module.Image().Description().Types, s.Type) {
+					return host.Props{}, fmt.Errorf("the module %s has no type %.80q", module, s.Type)
+				}
+				p, err := remote.Props(node, *place, remote.Child{
+					Digest: digest, Module: module, Type: s.Type, Args: s.Args, Options: s.Options, Parent: s.Parent,
+					Limits: s.Limits, Capabilities: s.Capabilities, Supervision: s.Supervision,
+				})
+				return p.WithSignificant(o.Significant), err
+			})
+		}
+		return o, err
+	}
+}
+
+// startDoor lets actors of other nodes start children, if the manifest says so.
+func (b *Bundle) startDoor(sys *host.System) error {
+	if b.node == nil || b.Manifest.Cluster == nil || b.Manifest.Cluster.Accept == nil {
+		return nil
+	}
+	a, words := b.Manifest.Cluster.Accept, b.Manifest.words
+	_, err := sys.SpawnService(remote.Door, remote.Accept{
+		Node: b.node, From: a.From, Max: a.Max, Total: a.Total, Memory: a.Memory, Send: a.Send, Limits: a.Limits, Count: &b.remote,
+		Find: finder{&b.codes, a.Types, maps.Clone(b.modules)}.find,
+		Options: func(options []byte) (host.SpawnOptions, error) {
+			o, _, err := words.placed(options)
+			return o, err
+		},
+	}.Props())
+	return err
+}
+
+// Remote counts the children of other nodes here.
+func (b *Bundle) Remote() *remote.Count { return &b.remote }
+
+// finder finds the code of children.
+type finder struct {
+	codes   *codes
+	types   []string
+	modules map[string]*host.Module
+}
+
+// find finds the module that has exactly the code that the parent runs.
+func (f finder) find(digest []byte, _, typ string) (host.Props, []string, error) {
+	for _, name := range slices.Sorted(maps.Keys(f.modules)) {
+		module := f.modules[name]
+		image := module.Image()
+		_, hash, ok := f.codes.of(image)
+		sum, err := hex.DecodeString(hash)
+		if !ok || err != nil || !bytes.Equal(sum, digest) {
+			continue
+		}
+		var spawn []string
+		accepted := false
+		for _, x := range f.types {
+			if own, t, _ := strings.Cut(x, "/"); own == name {
+				spawn = append(spawn, t)
+				accepted = accepted || glob.Match(t, typ)
+			}
+		}
+		switch {
+		case !accepted:
+			return host.Props{}, nil, fmt.Errorf("%w: cluster.accept.types has not %s/%.80s", host.ErrDenied, name, typ)
+		case !slices.Contains(image.Description().Types, typ):
+			return host.Props{}, nil, fmt.Errorf("%w: the module %s has no type %.80q", host.ErrBadProps, name, typ)
+		}
+		return host.GuestOf(module, typ), spawn, nil
+	}
+	return host.Props{}, nil, fmt.Errorf("%w: no module here has the code %x that the parent runs: all nodes need the same build", host.ErrDenied, digest)
+}
