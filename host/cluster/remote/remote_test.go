@@ -271,6 +271,23 @@ func TestNodesThatDoNotTakeIt(t *testing.T) {
 	}
 }
 
+// A child that has ended makes room for another one.
+func TestRoomIsGivenBack(t *testing.T) {
+	s, front, back := two(t, func(a *Accept) { a.Max, a.Total = 1, 1 })
+	for i := range 3 {
+		x := s.do(front, "spawn", 0)
+		s.pass(time.Second)
+		if len(x.living) != 1 {
+			t.Fatalf("child %d: %q", i+1, x.missed)
+		}
+		s.do(front, "quit", i+1)
+		s.pass(time.Second)
+	}
+	if n := back.count.Started.Load(); n != 3 {
+		t.Errorf("%d were started", n)
+	}
+}
+
 // What waits for a child that is being started is bounded.
 func TestWhatWaits(t *testing.T) {
 	s, front, back := two(t, nil)
@@ -396,6 +413,33 @@ func TestAChildThatIsMadeUp(t *testing.T) {
 	s.pass(time.Second)
 	if !strings.Contains(x.missed, "names an actor of another node") || x.sent == 0 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// If a node does not say what has become of a request no other node is asked: there may be a child.
+func TestNoAnswer(t *testing.T) {
+	s, front, back := two(t, func(a *Accept) { a.Find = nil })
+	other := s.start("back", func(a *Accept) { a.Find = nil })
+	s.pass(5 * time.Second)
+	requests := 0
+	for _, l := range []*life{back, other} {
+		if _, err := l.system.SpawnService(Door, host.Func(func(_ *host.Context, m host.Message) error {
+			if m.Kind == abi.KindMessage {
+				requests++
+			}
+			return nil
+		})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := s.do(front, "spawn", 0)
+	s.pass(startTime - time.Second)
+	if requests != 1 || x.missed != "" {
+		t.Errorf("%d requests, %q", requests, x.missed)
+	}
+	s.pass(2*startTime + time.Second)
+	if requests != 1 || !strings.Contains(x.missed, ErrUnknown.Error()) || x.gone != "not spawned" {
+		t.Errorf("%d requests, %q, %q", requests, x.missed, x.gone)
 	}
 }
 
