@@ -40,6 +40,13 @@ func (l *live) figures() *metrics.Cluster {
 	if at == nil {
 		return m
 	}
+	if at.kept != nil {
+		f := at.kept.Figures()
+		m.Journal = &metrics.ClusterJournal{
+			Stored: f.Stored, Fenced: f.Refused, Whole: f.Whole, Crowded: f.Crowded, Bytes: f.Bytes, Loaded: f.Loaded, Held: f.Held,
+			Keys: f.Keys, Kept: f.Kept, Waiting: f.Waiting, Confirm: f.Confirm, Used: f.Used, Limit: f.Most,
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), figuresTime)
 	defer cancel()
 	for _, kind := range at.spread {

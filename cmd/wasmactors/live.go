@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/cluster/journal"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
@@ -53,7 +54,8 @@ type live struct {
 // seen is what runs, for those that must not wait while it changes.
 type seen struct {
 	sys    *host.System
-	spread []string // see bundle.Bundle.Spread
+	spread []string         // see bundle.Bundle.Spread
+	kept   *journal.Journal // see bundle.Bundle.Kept
 
 	observer *observe.Observer // nil: nobody can reach it
 }
@@ -85,7 +87,7 @@ func (l *live) show() {
 		l.seen.Store(nil)
 		return
 	}
-	l.seen.Store(&seen{l.sys, l.bundle.Spread(), l.door.observer})
+	l.seen.Store(&seen{l.sys, l.bundle.Spread(), l.bundle.Kept(), l.door.observer})
 }
 
 // start starts the bundle's actors.

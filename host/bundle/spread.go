@@ -25,6 +25,10 @@ type Logs struct {
 // started from now on, and only after Join. A bundle that has joined none keeps them in memory.
 func (b *Bundle) Keep(l Logs) { b.logs = l }
 
+// Kept is the journal of the keys whose events the nodes of the cluster keep, of the system that was started last; nil if there is none. It
+// must not be called while the bundle is started or closed.
+func (b *Bundle) Kept() *journal.Journal { return b.spreadLog }
+
 // spreadEvents reports whether the events of some actors are kept by the nodes of the cluster.
 func (b *Bundle) spreadEvents() (some bool) {
 	for i := range b.Manifest.Actors {

@@ -21,8 +21,18 @@ type Cluster struct {
 	Links     []ClusterLink
 	Kinds     []ClusterKind
 
-	Children         int    // of actors of other nodes, that are here
-	Started, Refused uint64 // requests of other nodes for such children
+	Children         int             // of actors of other nodes, that are here
+	Started, Refused uint64          // requests of other nodes for such children
+	Journal          *ClusterJournal // of keys that keep events; nil: there is none
+}
+
+// ClusterJournal is how the journal of the bundle's keys does on this node.
+type ClusterJournal struct {
+	Stored, Fenced, Whole, Crowded, Bytes, Loaded, Held uint64
+	Keys                                                int
+	Kept, Waiting                                       int64 // bytes
+	Confirm                                             histogram.Counts
+	Used, Limit                                         uint64 // bytes; Limit 0: they are not known
 }
 
 // ClusterLink is what has passed between the node and another one.
@@ -93,6 +103,30 @@ func (c *collector) cluster(x *Cluster) {
 		c.add(shardsMoves, float64(k.GivenUp), k.Kind, "given up")
 		c.add(shardsStolen, float64(k.Stolen), k.Kind)
 	}
+	if x.Journal != nil {
+		c.journal(x.Journal)
+	}
+}
+
+// journal adds the figures of the journal.
+func (c *collector) journal(x *ClusterJournal) {
+	c.add(journalRecords, float64(x.Stored), "confirmed")
+	c.add(journalRecords, float64(x.Fenced), "fenced")
+	c.add(journalRecords, float64(x.Whole), "whole")
+	c.add(journalRecords, float64(x.Crowded), "crowded")
+	c.add(journalBytes, float64(x.Bytes))
+	c.add(journalKeys, float64(x.Keys))
+	c.add(journalKept, float64(x.Kept))
+	c.add(journalWaiting, float64(x.Waiting))
+	if x.Confirm.N() > 0 {
+		c.histogram(journalSeconds, x.Confirm)
+	}
+	if x.Limit > 0 {
+		c.add(journalUsed, float64(x.Used))
+		c.add(journalLimit, float64(x.Limit))
+	}
+	c.add(journalLoaded, float64(x.Loaded))
+	c.add(journalHeld, float64(x.Held))
 }
 
 // bounded are the links by name, those beyond MaxLinks together.

@@ -150,7 +150,8 @@ func everything(t testing.TB) *world {
 			h := &histogram.Histogram{}
 			h.Observe(3 * time.Millisecond)
 			x := &metrics.Cluster{Acting: true, Left: 2.5, Members: 3, Children: 2, Started: 8, Refused: 3, Renewed: 7, Unrenewed: 1, Lost: 4, Changes: h.Counts(), Events: map[string]uint64{"joined": 3, "gone": 1},
-				Kinds: []metrics.ClusterKind{{Kind: "carts", Owned: 5, Moving: 2, Waiting: 9, Keys: 11, In: 6, Out: 1, GivenUp: 1, Stolen: 1}}}
+				Kinds:   []metrics.ClusterKind{{Kind: "carts", Owned: 5, Moving: 2, Waiting: 9, Keys: 11, In: 6, Out: 1, GivenUp: 1, Stolen: 1}},
+				Journal: &metrics.ClusterJournal{Stored: 8, Fenced: 1, Whole: 2, Crowded: 1, Bytes: 900, Loaded: 3, Held: 1, Keys: 4, Kept: 700, Waiting: 60, Confirm: h.Counts(), Used: 5000, Limit: 2 << 30}}
 			for i := range metrics.MaxLinks + 3 {
 				x.Links = append(x.Links, metrics.ClusterLink{Node: "n" + strconv.Itoa(1000+i), Sent: 10, Received: 20, SentBytes: 30, ReceivedBytes: 40, Again: 1, Refused: 2, Queue: 3})
 			}

@@ -94,6 +94,16 @@ const (
 	shardsStolen
 	remoteChildren
 	remoteRequests
+	journalRecords
+	journalBytes
+	journalKeys
+	journalKept
+	journalWaiting
+	journalSeconds
+	journalUsed
+	journalLimit
+	journalLoaded
+	journalHeld
 	scrapeSeconds
 	goRoutines
 	processCPU
@@ -196,6 +206,16 @@ var infos = [numInfos]Info{
 	shardsStolen:         {"wasmactors_cluster_shards_stolen_total", exposition.Counter, []string{"kind"}, "Shards of this node that a table has given to others without it; they were kept, and the table was written again.", clustered},
 	remoteChildren:       {"wasmactors_cluster_children", exposition.Gauge, nil, "Children of actors of other nodes that are here.", clustered},
 	remoteRequests:       {"wasmactors_cluster_children_total", exposition.Counter, []string{"result"}, "Requests of other nodes for children here: started, or refused.", clustered},
+	journalRecords:       {"wasmactors_cluster_journal_records_total", exposition.Counter, []string{"result"}, "Records of keys' events: confirmed, fenced (the shard is another's), whole (a key was written anew), crowded (no room in memory).", clustered},
+	journalBytes:         {"wasmactors_cluster_journal_bytes_total", exposition.Counter, nil, "Bytes of the records that were confirmed.", clustered},
+	journalKeys:          {"wasmactors_cluster_journal_keys", exposition.Gauge, nil, "Keys that keep events and live on this node.", clustered},
+	journalKept:          {"wasmactors_cluster_journal_memory_bytes", exposition.Gauge, nil, "Bytes of events and snapshots of these keys, in memory; at most 512 MiB.", clustered},
+	journalWaiting:       {"wasmactors_cluster_journal_waiting_bytes", exposition.Gauge, nil, "Bytes of records that are not confirmed yet.", clustered},
+	journalSeconds:       {"wasmactors_cluster_journal_seconds", exposition.Histogram, nil, "How long records took until they were confirmed.", clustered},
+	journalUsed:          {"wasmactors_cluster_journal_used_bytes", exposition.Gauge, nil, "Bytes of the bundle's journal, on each node that keeps it.", clustered},
+	journalLimit:         {"wasmactors_cluster_journal_limit_bytes", exposition.Gauge, nil, "How many it may have.", clustered},
+	journalLoaded:        {"wasmactors_cluster_journal_loaded_total", exposition.Counter, nil, "Keys that were read from the journal.", clustered},
+	journalHeld:          {"wasmactors_cluster_journal_held_total", exposition.Counter, nil, "Turns that stored nothing and waited until the node had renewed its lease.", clustered},
 	scrapeSeconds:        {"wasmactors_scrape_duration_seconds", exposition.Gauge, nil, "How long it took to collect these figures.", ""},
 	goRoutines:           {"go_goroutines", exposition.Gauge, nil, "Goroutines of the process.", process},
 	processCPU:           {"process_cpu_seconds_total", exposition.Counter, nil, "Processor time of the process, in seconds.", process},

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/histogram"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	Clock host.Clock
 	// Refused is told of what was found in the log and is not what a node writes; nil: nobody is told. It must not block.
 	Refused func(text string)
+	// Kept bounds the bytes of events and snapshots of all keys that live here, which are in memory; 0: DefaultKept.
+	Kept int64
 	// Manual is for simulations: all is for one goroutine, and calls of the log are answered by others.
 	Manual bool
 
@@ -70,6 +73,8 @@ type Journal struct {
 	looks  bool   // they are looked at soon
 	at     uint64 // where the next record would be, in the order of this journal
 	bytes  int64  // of records that wait
+	kept   int64  // bytes of what the keys have that live here
+	took   histogram.Histogram
 	closed bool
 	counts Counts
 }
@@ -80,8 +85,30 @@ type Counts struct {
 	Stored  uint64 // records that were confirmed
 	Refused uint64 // records that were refused since their owner has the shard no more
 	Whole   uint64 // keys that were written anew, in one record
+	Bytes   uint64 // of the records that were confirmed
+	Crowded uint64 // keys that did not begin, and turns that stored nothing, since there was no room for them in memory
 	Held    uint64 // turns that stored nothing, and waited until this node was sure of the shard
 }
+
+// Figures are how a journal does now.
+type Figures struct {
+	Counts
+	Keys    int   // that live here
+	Kept    int64 // bytes of what they have, in memory
+	Waiting int64 // bytes of records that are not confirmed
+	Confirm histogram.Counts
+	Used    uint64 // bytes of the bundle's log, and how many it may have; 0: that is not known
+	Most    uint64
+}
+
+// Sized is a log that knows how full it is.
+type Sized interface {
+	// Size is how many bytes it had when that was found out last, and how many it may have; 0: it is not known. It does not block.
+	Size() (used, most uint64)
+}
+
+// DefaultKept is the bound of what living keys have in memory, in bytes, for each node and bundle.
+const DefaultKept = 512 << 20
 
 // MaxBytes is the most that limits.durable may be for a key: all that there is of it fits into a record.
 const MaxBytes = 768 << 10
@@ -99,6 +126,9 @@ var (
 	// ErrSpoilt says that the log has something of a key that no node writes.
 	ErrSpoilt = errors.New("journal: what the log has is not what a node writes")
 
+	// ErrCrowded says that the keys that live here have so many events that there is no room for more in memory.
+	ErrCrowded = errors.New("journal: the keys that live on this node have as many bytes of events as may be in memory")
+
 	errBusy = errors.New("journal: too many bytes wait for the log")
 	errKind = errors.New("journal: only the actors of keys that are spread over the cluster keep events here")
 )
@@ -112,6 +142,9 @@ var _ interface {
 
 // New makes a journal. The caller closes it after the system.
 func New(o Options) (*Journal, error) {
+	if o.Kept == 0 {
+		o.Kept = DefaultKept
+	}
 	j := &Journal{opt: o, kinds: map[string]*kind{}, keys: map[abi.Ref]*key{}, at: 1}
 	var err error
 	j.events, err = persist.Open(persist.Options{Manual: o.Manual, Living: true, Left: j.left})
@@ -135,6 +168,33 @@ func (j *Journal) Counts() Counts {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.counts
+}
+
+// Figures are how it does.
+func (j *Journal) Figures() Figures {
+	f := Figures{Confirm: j.took.Counts()}
+	if s, ok := j.opt.Log.(Sized); ok {
+		f.Used, f.Most = s.Size()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f.Counts, f.Keys, f.Kept, f.Waiting = j.counts, len(j.keys), j.kept, j.bytes
+	return f
+}
+
+// keep counts what a key has in memory now; the caller holds the lock.
+func (j *Journal) keep(k *key, bytes int64) {
+	j.kept += bytes - k.kept
+	k.kept = bytes
+}
+
+// crowded reports whether so many bytes more are too many; the caller holds the lock.
+func (j *Journal) crowded(more int64) bool {
+	if j.kept+more <= j.opt.Kept {
+		return false
+	}
+	j.counts.Crowded++
+	return true
 }
 
 // Resting implements record.Freezer.
@@ -254,6 +314,7 @@ func (j *Journal) left(r abi.Ref) {
 func (j *Journal) forget(k *key) {
 	if k != nil {
 		delete(k.part.keys, k)
+		j.keep(k, 0)
 	}
 }
 
@@ -278,10 +339,10 @@ func (j *Journal) refuse(format string, args ...any) {
 func (j *Journal) idle() { _ = j.events.Idle(context.Background()) }
 
 // Supervised is how keepers of such actors treat them: what the log has refused concerns one key only. An actor that can go on begins
-// again; of one whose shard has moved, or whose events cannot be read, the next message begins another one. All else is as s says.
+// again; of one whose shard has moved, or whose events cannot be read or have no room, the next message begins another one. All else is as s says.
 func Supervised(s supervision.Strategy) supervision.Strategy {
 	rule := func(reason string, d supervision.Directive) supervision.Rule {
 		return supervision.Rule{Kinds: []abi.FailureKind{abi.FailureHost}, Reason: record.Unrecorded + reason + "*", Directive: d}
 	}
-	return s.WithFirst(rule(ErrMoved.Error(), supervision.Stop), rule(ErrSpoilt.Error(), supervision.Stop), rule("", supervision.Restart))
+	return s.WithFirst(rule(ErrMoved.Error(), supervision.Stop), rule(ErrSpoilt.Error(), supervision.Stop), rule(ErrCrowded.Error(), supervision.Stop), rule("", supervision.Restart))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/persist"
@@ -23,6 +24,7 @@ type key struct {
 	number  uint64
 	bytes   int64 // of its records in the log, about
 	records int   // how many they are
+	kept    int64 // bytes of what is in memory of it
 	whole   bool  // it is being written anew
 
 	done   func(error)  // waits for it to be loaded; nil: nobody does
@@ -92,6 +94,13 @@ func (j *Journal) read(k *key, try int) {
 func (j *Journal) take(k *key, fence uint64, try int, list []cluster.LogEntry) {
 	h, err := j.sort(k, fence, list)
 	if err == nil {
+		j.mu.Lock()
+		full := j.crowded(h.bytes)
+		j.mu.Unlock()
+		if full {
+			j.end(k, ErrCrowded)
+			return
+		}
 		err = j.events.Load(context.Background(), k.id, h.whole, h.records)
 	}
 	j.mu.Lock()
@@ -104,6 +113,9 @@ func (j *Journal) take(k *key, fence uint64, try int, list []cluster.LogEntry) {
 	default:
 		k.fence, k.last, k.bytes, k.records = fence, h.last, h.bytes, len(list)
 		k.epoch, k.number = h.epoch, h.number
+		if _, lives := k.part.keys[k]; lives {
+			j.keep(k, j.events.Bytes(k.id))
+		}
 		j.counts.Loaded++
 	}
 	j.mu.Unlock()
@@ -187,6 +199,7 @@ type storing struct {
 	maybe  bool // it may be there
 	turn   *record.Turn
 	stored persist.Turn
+	began  time.Time
 }
 
 // store appends what a turn has stored, and answers it then.
@@ -203,6 +216,8 @@ func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
 		err = fmt.Errorf("journal: a turn has stored %d bytes, at most %d", len(x.Record), MaxBytes)
 	case j.bytes+int64(len(x.Record)) > mostWaiting:
 		err = errBusy
+	case j.crowded(int64(len(x.Record))):
+		err = ErrCrowded
 	}
 	if err != nil {
 		if k.broken {
@@ -214,7 +229,7 @@ func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
 	}
 	p.number++
 	f := frame{form: turnForm, epoch: p.under, number: p.number, data: x.Record}
-	s := &storing{key: k, frame: f, record: f.encode(), turn: t, stored: x}
+	s := &storing{key: k, frame: f, record: f.encode(), turn: t, stored: x, began: j.opt.Clock.Now()}
 	j.bytes += int64(len(s.record))
 	p.queue = append(p.queue, s)
 	begin := !p.writing
@@ -263,6 +278,8 @@ func (j *Journal) written(p *part, s *storing, at uint64, err error) {
 		k.last, k.bytes, k.records = at, k.bytes+int64(len(s.record)), k.records+1
 		k.epoch, k.number = s.frame.epoch, s.frame.number
 		j.counts.Stored++
+		j.counts.Bytes += uint64(len(s.record))
+		j.took.Observe(j.opt.Clock.Now().Sub(s.began))
 		end = j.ended(s, nil)
 	case errors.Is(err, cluster.ErrFenced):
 		p.fence = 0
@@ -326,6 +343,9 @@ func (j *Journal) stored(s *storing) {
 	j.at += uint64(len(s.record))
 	j.events.Stored(&s.stored, at)
 	j.events.Durable(at + 1)
+	if _, lives := s.key.part.keys[s.key]; lives {
+		j.keep(s.key, j.events.Bytes(s.key.id))
+	}
 	j.mu.Unlock()
 	if j.opt.Manual {
 		j.events.Work()

@@ -103,3 +103,46 @@ func TestOneWitnessIsNotEnough(t *testing.T) {
 		s.close()
 	}
 }
+
+// What living keys have in memory is bounded: a key that does not fit does not begin, and one that grows beyond fails, until others have ended.
+func TestLivingKeysAreBounded(t *testing.T) {
+	s := newSim(1, map[string]int{}, broken{})
+	s.early = false
+	defer s.close()
+	s.start()
+	s.pass(3 * time.Second)
+	l := s.running()[0]
+	l.journal.opt.Kept = 3 * padding
+	store := func(key string, n uint64) error {
+		p, err := l.system.Request(l.region, keyed.For(key, note{Add: n}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.pass(200 * time.Millisecond)
+		select {
+		case m := <-p.Answer():
+			return m.Err()
+		default:
+			return errors.New("no answer")
+		}
+	}
+	for n := range uint64(2) {
+		if err := store("k0", n+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store("k1", 3); err == nil {
+		t.Error("there is room for more than there is")
+	}
+	f := l.journal.Figures()
+	if f.Crowded == 0 || f.Kept < 2*padding || f.Kept > 3*padding || f.Stored != 2 || f.Bytes < 2*padding || f.Confirm.N() != 2 {
+		t.Errorf("%+v", f)
+	}
+	s.pass(5 * time.Second) // they are idle, and end
+	if f := l.journal.Figures(); f.Kept != 0 || f.Keys != 0 {
+		t.Errorf("nobody lives, and there are %+v", f)
+	}
+	if err := store("k1", 4); err != nil {
+		t.Errorf("there is room again: %v", err)
+	}
+}

@@ -190,6 +190,12 @@ func (j *Journal) room() {
 	}, func(error) {})
 }
 
+// Size is how many bytes the bundle's journal had when it was last asked, and how many it may have. It has it asked again.
+func (j *Journal) Size() (used, most uint64) {
+	j.room()
+	return j.bytes.Load(), maxJournal
+}
+
 var (
 	errBehind = errors.New("natscluster: the copy that has answered is behind")
 	errRead   = fmt.Errorf("natscluster: %s has not answered in time", whatJournal)

@@ -66,3 +66,17 @@ func TestAJournalThatIsFull(t *testing.T) {
 		t.Error("a log that has room again is full for ever")
 	}
 }
+
+// A keeper's log, and that of a node that asks it, say how full it is.
+func TestJournalsSayHowFullTheyAre(t *testing.T) {
+	for i, l := range journalsOf(t, opened(t, founded(t, 1, 2), &events{}), "shop") {
+		if i == 0 {
+			written(t, l)
+		}
+		s := l.(interface{ Size() (used, most uint64) })
+		if !eventually(func() bool { used, most := s.Size(); return used > 100 && most == maxJournal }) {
+			used, most := s.Size()
+			t.Errorf("node %d: %d of %d bytes", i, used, most)
+		}
+	}
+}

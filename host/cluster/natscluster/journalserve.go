@@ -214,7 +214,8 @@ func (s *keysServer) carryOut(m *nats.Msg, j *Journal, r *keysRequest) {
 	}
 	switch r.Op {
 	case keysOpen:
-		at(0, nil)
+		used, _ := j.Size()
+		at(used, nil)
 	case keysLast:
 		j.Last(r.Kind, r.Shard, func(b []byte, n uint64, err error) {
 			if err != nil {
@@ -275,6 +276,20 @@ type asking struct {
 	subject string
 	under   atomic.Int64
 	reads   chan struct{}
+	looked  atomic.Int64 // when it was last asked how many bytes there are, ns since 1970
+	bytes   atomic.Uint64
+}
+
+// Size is how many bytes the bundle's journal had when a keeper was last asked, and how many it may have. It has it asked again.
+func (a *asking) Size() (used, most uint64) {
+	if now, at := time.Now().UnixNano(), a.looked.Load(); now-at >= int64(lookForRoom) && a.looked.CompareAndSwap(at, now) {
+		a.ask(keysRequest{Op: keysOpen}, func(x keysAnswer, err error) {
+			if err == nil {
+				a.bytes.Store(x.At)
+			}
+		})
+	}
+	return a.bytes.Load(), maxJournal
 }
 
 // askedJournal waits until a keeper has opened a bundle's journal.
