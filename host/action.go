@@ -288,7 +288,9 @@ func (o action) ask() {
 		o.due = ask.Due.UnixNano()
 	}
 	if cmd.ToPath == nil {
-		o.send(o.scr, cmd)
+		if !a.durable || sendKeyed(o, cmd.ToRef) {
+			o.send(o.scr, cmd)
+		}
 		return
 	}
 	if paths.IsIdentify(cmd.ToPath) {
@@ -297,7 +299,9 @@ func (o action) ask() {
 	}
 	if uid, name, ok := o.address(); ok { // patterns are only sent to
 		ask.Add(uid)
-		o.sendTo(uid, name)
+		if !a.durable || name != "" || sendKeyed(o, uid) {
+			o.sendTo(uid, name)
+		}
 		return
 	}
 	o.tellRefusal(hostReply(o.scr, 0, cmd.Correlation, "the question was not delivered: "+string(cmd.ToPath)+" names nobody, or may not be asked"))

@@ -510,11 +510,20 @@ func (p *repeats) Release() {
 			beginAnew(a)
 		}
 	}
+	var again []askedAgain
+	if s.durable != nil {
+		for _, a := range treeOf(s) {
+			again = append(again, askAgain(a)...)
+		}
+	}
 	s.repeats.Store(nil)
 	for _, f := range p.flights.All() {
 		if reason, err := f.To.accept(nil, f.E); err != nil {
 			f.To.dead(nil, reason, err, f.E)
 		}
+	}
+	for _, x := range again {
+		_ = s.deliver(nil, x.to, x.env)
 	}
 	for _, a := range p.late {
 		if _, there := a.sealed.turn.Ask(s.cfg.commit, a.sealed.wake); there {

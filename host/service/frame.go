@@ -87,7 +87,7 @@ func (f *frame[G]) receive(ctx *host.Context, m host.Message, s *session[G]) err
 		f.turnAway(ctx, wanted, op, Errorf(Unavailable, "%s has failed, and is being started again", f.name))
 		return nil
 	}
-	r := &Request[G]{Op: op, Args: args, Sender: m.Sender, Grant: &granted.grant, frame: f, granted: granted, wanted: wanted, begun: f.env.Clock.Now()}
+	r := &Request[G]{Op: op, Args: args, Sender: m.Sender, Grant: &granted.grant, Effect: ctx.Head().Effect(), frame: f, granted: granted, wanted: wanted, begun: f.env.Clock.Now()}
 	size := int64(len(m.Payload))
 	if err := granted.budget.admit(f.env.Clock.Now(), size); err != nil {
 		f.turnAway(ctx, wanted, op, err)

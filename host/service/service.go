@@ -82,6 +82,10 @@ type Request[G any] struct {
 	Args   []byte   // CBOR; nil stands for none. Not to be changed
 	Sender host.Ref // as the host states it
 	Grant  *G       // of the sender; not to be changed
+	// Effect is the identity of the request if a durable actor has asked; nil if it has none. When the process dies before the answer
+	// is in the actor's log, the same request comes again in the next one, from the same sender, with the same Key: at least once. A
+	// provider that keeps the key and the answer in the transaction of what it does, and looks for them first, does it once.
+	Effect *host.Effect
 
 	frame   *frame[G]
 	granted *Granted[G]

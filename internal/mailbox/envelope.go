@@ -68,6 +68,8 @@ type Attached struct {
 	Behalf string
 	// Via is the actor that has forwarded the message to another node, for which it may be a guess; 0: its sender.
 	Via abi.Ref
+	// Effect is the identity of a request of a durable actor to a service; nil: it has none.
+	Effect *Effect
 }
 
 // Grant is what an actor may use of a service.

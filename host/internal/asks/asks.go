@@ -70,6 +70,8 @@ type Ask struct {
 	Due    time.Time // when it is given up
 	Trace  []byte    // headers of the host's own messages about it, nil for none
 	alarm  alarm.Alarm
+	// Request is what was asked, if a durable actor has asked a service; else nil.
+	Request *Request
 	// observers are told when the ask is over: services that work on it.
 	observers []abi.Ref
 }
@@ -77,11 +79,12 @@ type Ask struct {
 // Table is an actor's asks by their correlations. Only the actor's own run may use it.
 // The zero value is empty.
 type Table struct {
-	open  map[uint64]*Ask
-	bytes int
+	open     map[uint64]*Ask
+	bytes    int
+	requests Requests
 }
 
-// Bytes is what the headers of the asks take.
+// Bytes is what the headers and the requests of the asks take.
 func (t *Table) Bytes() int { return t.bytes }
 
 // Len is the number of asks that wait.
@@ -97,7 +100,7 @@ func (t *Table) Add(correlation uint64, a *Ask, timeout alarm.Alarm) {
 	}
 	a.alarm = timeout
 	t.open[correlation] = a
-	t.bytes += len(a.Trace)
+	t.bytes += a.bytes()
 }
 
 // Observe registers who to be notified when the ask is over; false if it is over already, or has too many
@@ -121,9 +124,20 @@ func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
 		return nil
 	}
 	delete(t.open, correlation)
-	t.bytes -= len(a.Trace)
+	t.bytes -= a.bytes()
+	if r := a.Request; r != nil { // the list may have it for a while
+		r.Headers, r.Payload = nil, nil
+	}
 	a.alarm.Stop()
 	return a.observers
+}
+
+// bytes is what the ask adds to those of its table.
+func (a *Ask) bytes() int {
+	if a.Request == nil {
+		return len(a.Trace)
+	}
+	return len(a.Trace) + a.Request.Bytes()
 }
 
 // Take is Remove without an end: the ask goes on if it is put back, and is over with its End.
@@ -131,7 +145,7 @@ func (t *Table) Take(correlation uint64) *Ask {
 	a := t.open[correlation]
 	if a != nil {
 		delete(t.open, correlation)
-		t.bytes -= len(a.Trace)
+		t.bytes -= a.bytes()
 	}
 	return a
 }
@@ -139,7 +153,7 @@ func (t *Table) Take(correlation uint64) *Ask {
 // PutBack undoes Take.
 func (t *Table) PutBack(correlation uint64, a *Ask) {
 	t.open[correlation] = a
-	t.bytes += len(a.Trace)
+	t.bytes += a.bytes()
 }
 
 // End ends an ask that was taken, and returns the observers to be told.

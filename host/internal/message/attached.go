@@ -26,6 +26,16 @@ func Via(at *mailbox.Attached, forwarder abi.Ref) *mailbox.Attached {
 	return &b
 }
 
+// Keyed is the attachment of a request that has an identity.
+func Keyed(at *mailbox.Attached, x *mailbox.Effect) *mailbox.Attached {
+	var b mailbox.Attached
+	if at != nil {
+		b = *at
+	}
+	b.Effect = x
+	return &b
+}
+
 // Below is the attachment of a message for a child of its receiver.
 func Below(at *mailbox.Attached, name string) *mailbox.Attached {
 	b := mailbox.Attached{Below: name}

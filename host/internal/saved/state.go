@@ -3,22 +3,25 @@
 package saved
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // Version is the version of the bytes. It goes up with every field: a host that does not know all fields
 // would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life, version 4 the
 // limits, version 5 the code of the next incarnation, version 6 what an actor has for going back to its old code, version 7 what is noted about
-// an actor with the actor instead of with its parent. Versions from Oldest on are read.
+// an actor with the actor instead of with its parent, version 8 what was asked of services. Versions from Oldest on are read.
 const (
-	Version = 7
+	Version = 8
 	Oldest  = 3
 )
 
@@ -41,6 +44,20 @@ type State struct {
 	Lookouts    []string `cbor:"14,keyasint"` // paths with patterns, as it has written them
 
 	Whole *Whole `cbor:"15,keyasint,omitempty"` // of an actor in a checkpoint
+
+	Requests []Request `cbor:"16,keyasint,omitempty"` // of its asks
+	Asked    uint64    `cbor:"17,keyasint,omitempty"` // number of the last request of its life
+}
+
+// Request is what was asked of a service.
+type Request struct {
+	_           struct{} `cbor:",toarray"`
+	Correlation uint64
+	To          abi.Ref
+	Number      uint64
+	Key         []byte
+	Headers     []byte
+	Payload     []byte
 }
 
 type Timer struct {
@@ -165,6 +182,18 @@ func Decode(b []byte) (*State, error) {
 	for i, a := range s.Asks {
 		if a.Correlation == 0 || i > 0 && a.Correlation <= s.Asks[i-1].Correlation {
 			return no("ask %d is out of order", i)
+		}
+	}
+	twice := map[uint64]bool{}
+	for i, r := range s.Requests {
+		_, asked := slices.BinarySearchFunc(s.Asks, r.Correlation, func(a Ask, c uint64) int { return cmp.Compare(a.Correlation, c) })
+		had := twice[r.Correlation]
+		twice[r.Correlation] = true
+		switch {
+		case !asked || had || r.To == 0 || len(r.Key) != mailbox.EffectKey:
+			return no("request %d belongs to no ask, or has no key", i)
+		case r.Number == 0 || r.Number > s.Asked || i > 0 && r.Number <= s.Requests[i-1].Number:
+			return no("request %d is out of order", i)
 		}
 	}
 	for i, w := range s.Watches {

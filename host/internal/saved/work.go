@@ -25,6 +25,10 @@ func (s *State) SetWork(w *work.Work) {
 		ask := w.Asks.Get(c)
 		s.Asks = append(s.Asks, Ask{Correlation: c, Target: ask.Target, Answerers: ask.Answerers.All(), Due: ask.Due.UnixNano(), Trace: ask.Trace, Observers: ask.Observers()})
 	}
+	s.Asked = w.Asks.Asked()
+	for _, r := range w.Asks.Open() {
+		s.Requests = append(s.Requests, Request{Correlation: r.Correlation(), To: r.To, Number: r.Number, Key: r.Key[:], Headers: r.Headers, Payload: r.Payload})
+	}
 	for _, ref := range w.Watch.Watched() {
 		s.Watches = append(s.Watches, Watch{Ref: ref, Path: w.Watch.Path(ref)})
 	}
@@ -55,6 +59,13 @@ func (s *State) Work(w *work.Work, o work.Owner, watch func(*Watch) error) error
 		w.LoadAsk(o, k.Correlation, ask, k.Waits)
 		for _, ref := range k.Observers {
 			w.Asks.Observe(k.Correlation, ref)
+		}
+	}
+	w.Asks.SetAsked(s.Asked)
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		if err := w.KeepRequest(o, r.Correlation, &asks.Request{To: r.To, Number: r.Number, Key: [mailbox.EffectKey]byte(r.Key), Headers: r.Headers, Payload: r.Payload}); err != nil {
+			return err
 		}
 	}
 	for i := range s.Watches {

@@ -43,6 +43,7 @@ const (
 	ForRetries                        // idempotency keys, and the jitter between attempts
 	ForRegions                        // the key of a region of a cluster, which Go code of its process has
 	ForTokens                         // the tokens of such a region, which other nodes get; n counts them
+	forEffects                        // the keys of what an actor asks services, by number
 )
 
 // Derive is a value for one purpose of one actor; n distinguishes several. It is the one-step
@@ -83,4 +84,12 @@ func (s *Secret) Seed(p Purpose, of abi.Ref, incarnation uint64) [abi.SeedSize]b
 func (s *Secret) Guest(of abi.Ref, incarnation uint64) (seed [abi.SeedSize]byte, first abi.RefKey) {
 	v := s.Derive(ForGuest, of, incarnation)
 	return [abi.SeedSize]byte(v[:abi.SeedSize]), abi.RefKey(v[abi.SeedSize:])
+}
+
+// Effect is the key of what an actor asks of a service: its request of this number, in a turn at a time in ns since 1970. The time
+// tells it from another one of the same number, where the end of a log was lost, or a copy goes on from an earlier state.
+func (s *Secret) Effect(of abi.Ref, number uint64, at int64) [16]byte {
+	key := s.Derive(forEffects, of, number)
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(key[:], uint64(at)))
+	return [16]byte(sum[:16])
 }

@@ -101,6 +101,15 @@ func (w *Work) AddAsk(o Owner, correlation uint64, target abi.Ref, timeout time.
 	return ask, nil
 }
 
+// KeepRequest keeps what was asked with an open ask. It fails with errs.ErrLimit without room for it.
+func (w *Work) KeepRequest(o Owner, correlation uint64, r *asks.Request) error {
+	if err := more(o, account.Asks, int64(r.Bytes())); err != nil {
+		return err
+	}
+	w.Asks.Keep(correlation, r)
+	return nil
+}
+
 func (w *Work) startAsk(o Owner, correlation uint64, ask *asks.Ask) {
 	w.Asks.Add(correlation, ask, o.Alarms().After(o.Clock(), ask.Due.Sub(o.Now()), func() {
 		o.Insist(timedOut(correlation, ask, message.Null, ask.Trace))
