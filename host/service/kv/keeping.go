@@ -1,6 +1,10 @@
 package kv
 
-import "context"
+import (
+	"context"
+
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
+)
 
 // keeping is where the entries are: a store of this process, or one that all nodes of a cluster have. Its methods may be called
 // concurrently.
@@ -15,6 +19,8 @@ type keeping interface {
 	namespaces() ([]Info, error)
 	// changeThen carries out operations, all or none, and calls visible when others can see it, or when it is refused.
 	changeThen(ctx context.Context, ns string, q Quota, ops []Op, d Durability, visible func()) ([]Result, uint64, error)
+	// changeOnce is changeThen for a request that has a key, or none (nil). Where keys can be kept it has no second effect.
+	changeOnce(ctx context.Context, ns string, q Quota, ops []Op, d Durability, visible func(), r *once.Request) ([]Result, uint64, error)
 	// told tells watchers.
 	told() *hub
 	close() error

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 )
 
 // request is a request of an actor.
@@ -210,7 +211,7 @@ func (p *provider) write(ctx context.Context, r *request, t *ticket, namespace, 
 	if err := t.turn(ctx); err != nil {
 		return nil, 0, err
 	}
-	return p.store.changeThen(ctx, s.Namespace, s.quota(p.quota), ops, d, t.pass)
+	return p.store.changeOnce(ctx, s.Namespace, s.quota(p.quota), ops, d, t.pass, once.Of(r.Sender, r.Effect))
 }
 
 // space finds the namespace of a request among those of the grant.

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 )
 
 // shared is a store that all nodes of a cluster have. Each write is one change of one key, which the cluster orders by its
@@ -367,6 +368,11 @@ func (s *shared) changeThen(ctx context.Context, ns string, q Quota, ops []Op, _
 	}
 	res, version, err := s.one(ctx, ns, q, &ops[0])
 	return []Result{res}, version, err
+}
+
+// changeOnce is changeThen: nothing keeps keys together with what all nodes have.
+func (s *shared) changeOnce(ctx context.Context, ns string, q Quota, ops []Op, d Durability, visible func(), _ *once.Request) ([]Result, uint64, error) {
+	return s.changeThen(ctx, ns, q, ops, d, visible)
 }
 
 // one carries out an operation. What decides is the revision with which the entry is replaced.

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 )
 
 // store holds all namespaces of a bundle. One goroutine carries out the writes, in one order: so
@@ -64,7 +65,8 @@ type commit struct {
 	ops        []Op
 	durability Durability
 	visible    func()
-	sweep      bool // removes expired entries; no caller waits for it
+	once       *once.Request // nil: it has no key
+	sweep      bool          // removes expired entries; no caller waits for it
 
 	results []Result
 	version uint64
@@ -167,7 +169,11 @@ func (s *store) change(ctx context.Context, ns string, q Quota, ops []Op, d Dura
 // changeThen is change, and calls visible when others can see it, or when it is refused.
 // It may be called after the return, too.
 func (s *store) changeThen(ctx context.Context, ns string, q Quota, ops []Op, d Durability, visible func()) ([]Result, uint64, error) {
-	c := &commit{ns: ns, quota: q, ops: ops, durability: d, visible: visible, done: make(chan error, 1)}
+	return s.changeOnce(ctx, ns, q, ops, d, visible, nil)
+}
+
+// submit has a write carried out, and waits until it is as durable as it should be.
+func (s *store) submit(ctx context.Context, c *commit) ([]Result, uint64, error) {
 	if _, why := s.engine().trouble(); why != nil {
 		s.heal()
 		return nil, 0, unavailable(why, "nothing was written")

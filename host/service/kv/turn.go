@@ -47,6 +47,7 @@ type turn struct {
 	index map[string]int
 	w     writes
 	usage map[string]Usage
+	kept  int64 // bytes that requests which are kept add to the namespace
 }
 
 // touched is an entry before and after.
@@ -88,12 +89,22 @@ func (r *record) ended(now int64) bool { return r.expires != 0 && r.expires <= n
 
 // perform decides about the operations of a write.
 func (t *turn) perform(c *commit) error {
+	if c.once != nil {
+		if again, err := t.remembered(c); again || err != nil {
+			return err
+		}
+	}
 	c.results = make([]Result, len(c.ops))
 	for i := range c.ops {
 		if err := t.one(&c.ops[i], &c.results[i]); err != nil {
 			if len(c.ops) > 1 {
 				return within(fmt.Sprintf("ops[%d]", i), err)
 			}
+			return err
+		}
+	}
+	if c.once != nil && t.changed() {
+		if err := t.forget(c); err != nil {
 			return err
 		}
 	}
@@ -194,6 +205,10 @@ func (t *turn) count() error {
 		}
 		t.usage[x.ns] = Usage{max(u.Keys, 0), max(u.Bytes, 0)}
 	}
+	if t.kept != 0 {
+		u := t.usage[t.ns] // a request that is kept has changed something
+		t.usage[t.ns] = Usage{u.Keys, max(u.Bytes+t.kept, 0)}
+	}
 	return nil
 }
 
@@ -261,22 +276,25 @@ func (t *turn) apply(c *commit) (err error) {
 		t.write(&t.list[i], c)
 	}
 	for ns, u := range t.usage {
-		if u.Keys == 0 {
+		if u == (Usage{}) {
 			t.w.remove(usageKey(ns))
 		} else {
 			t.w.set(usageKey(ns), u.encode())
 		}
+	}
+	for i := range c.ops {
+		if k := c.ops[i].Kind; k == OpPut || k == OpAdd {
+			c.results[i].Version = c.version
+		}
+	}
+	if c.once != nil {
+		t.remember(c)
 	}
 	if c.wait, err = t.eng.apply(&t.w, c.durability); err != nil {
 		return err
 	}
 	for ns, u := range t.usage {
 		t.store.usage[ns] = u
-	}
-	for i := range c.ops {
-		if k := c.ops[i].Kind; k == OpPut || k == OpAdd {
-			c.results[i].Version = c.version
-		}
 	}
 	return nil
 }
