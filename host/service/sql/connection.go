@@ -23,6 +23,7 @@ type connection struct {
 	ctx    context.Context // of the transaction
 
 	kept map[string]*kept // compiled statements, by their text
+	mine map[string]*kept // those of the service, which no guest may run: there are few
 	now  uint64           // counts uses
 }
 
@@ -56,6 +57,9 @@ func (x *connection) Close() (err error) {
 	defer catch(&err)
 	for sql := range x.kept {
 		x.forget(sql)
+	}
+	for _, k := range x.mine {
+		_ = k.st.Close()
 	}
 	return x.c.Close()
 }
@@ -134,7 +138,10 @@ func (x *connection) rollback() error {
 func (x *connection) compile(sql string) (*kept, error) {
 	x.now++
 	x.denied, x.wrote = "", false
-	if k := x.kept[sql]; k != nil && !k.busy {
+	if k := x.mine[sql]; x.own && k != nil {
+		return k, nil
+	}
+	if k := x.kept[sql]; !x.own && k != nil && !k.busy {
 		k.used = x.now
 		return k, nil
 	}
@@ -150,6 +157,10 @@ func (x *connection) compile(sql string) (*kept, error) {
 		return nil, service.Errorf(service.BadRequest, "more than one statement: the op tx takes several")
 	}
 	k := &kept{st: st, used: x.now}
+	if x.own {
+		x.mine[sql] = k
+		return k, nil
+	}
 	if len(sql) <= keptLength && x.kept[sql] == nil {
 		if len(x.kept) >= keptStatements {
 			x.forgetOldest()

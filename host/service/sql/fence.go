@@ -16,6 +16,7 @@ type fence struct {
 	path string       // of the database
 	most int64        // of the log, in bytes
 	full atomic.Int64 // how often the log was full
+	step func()       // before each write of the log; nil in all but tests
 }
 
 var _ vfs.VFSFilename = (*fence)(nil)
@@ -85,6 +86,9 @@ func (l *logFile) WriteAt(b []byte, at int64) (int, error) {
 	if at+int64(len(b)) > l.fence.most {
 		l.fence.full.Add(1)
 		return 0, sqlite3.FULL
+	}
+	if l.fence.step != nil {
+		l.fence.step()
 	}
 	return l.File.WriteAt(b, at)
 }

@@ -71,6 +71,9 @@ var deniedPrefixes = []string{"geopoly_", "rtree", "fts3", "sqlite_compileoption
 
 // allowed says what a statement may do. write says whether the connection may write.
 func allowed(write bool, action sqlite3.AuthorizerActionCode, third, fourth, schema string) bool {
+	if (isKeptTable(third) || isKeptTable(fourth)) && action != sqlite3.AUTH_ANALYZE {
+		return false
+	}
 	switch action {
 	case sqlite3.AUTH_SELECT, sqlite3.AUTH_READ, sqlite3.AUTH_RECURSIVE:
 		return true

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 )
 
 // Settings are the manifest's services.sql.
@@ -159,6 +160,7 @@ type provider struct {
 type database struct {
 	Database
 	source Source
+	now    func() time.Time
 }
 
 func open(env *service.Env, s *Settings, drivers map[string]Driver) (_ service.Provider[Grant], err error) {
@@ -179,7 +181,7 @@ func open(env *service.Env, s *Settings, drivers map[string]Driver) (_ service.P
 		if err != nil {
 			return nil, err
 		}
-		p.dbs[name] = &database{db, source}
+		p.dbs[name] = &database{db, source, env.Clock.Now}
 	}
 	return p, nil
 }
@@ -232,10 +234,11 @@ func (p *provider) Serve(ctx context.Context, r *service.Request[Grant]) (any, e
 		return nil, err
 	}
 	defer release()
+	key := requestOf(r, &q)
 	if r.Op == "tx" {
-		return runTx(ctx, db, r.Grant, &q)
+		return runTx(ctx, db, r.Grant, &q, key)
 	}
-	return runSingle(ctx, db, r.Grant, &q)
+	return runSingle(ctx, db, r.Grant, &q, key)
 }
 
 // granted is the database of a request, if the grant covers it.
@@ -325,40 +328,54 @@ func (s *result) end() string {
 	return ""
 }
 
-func runSingle(ctx context.Context, db *database, g *Grant, q *request) (any, error) {
-	var s result
-	err := db.Do(ctx, Scope{Access: access(q.write), Single: !q.write}, func(tx Tx) error {
-		return run(ctx, tx, &q.statements[0], int(or(g.Answer, DefaultAnswer)), &s)
+func runSingle(ctx context.Context, db *database, g *Grant, q *request, r *once.Request) (any, error) {
+	var answer []byte
+	err := db.Do(ctx, Scope{Access: access(q.write), Single: !q.write}, func(tx Tx) (err error) {
+		answer, err = onlyOnce(tx, r, db.now, func() ([]byte, error) {
+			var s result
+			if err := run(ctx, tx, &q.statements[0], int(or(g.Answer, DefaultAnswer)), &s); err != nil {
+				return nil, err
+			}
+			w := abi.NewWriter(nil)
+			s.encode(w, s.end(), 0)
+			return w.Bytes(), nil
+		})
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	w := abi.NewWriter(nil)
-	s.encode(w, s.end(), 0)
-	return host.Raw(w.Bytes()), nil
+	return host.Raw(answer), nil
 }
 
 // runTx runs all statements, or has no effect.
-func runTx(ctx context.Context, db *database, g *Grant, q *request) (any, error) {
-	results := make([]result, len(q.statements))
-	left := int(or(g.Answer, DefaultAnswer))
-	err := db.Do(ctx, Scope{Access: access(q.write)}, func(tx Tx) error {
-		for i := range q.statements {
-			st, s := &q.statements[i], &results[i]
-			if err := run(ctx, tx, st, left, s); err != nil {
-				return numbered(i, err)
-			}
-			if left -= len(s.rows); !st.affected.has(s.out.Affected) {
-				return service.Errorf(service.Conflict, "statement %d: %d rows affected, expected %d to %d; nothing was done", i, s.out.Affected, st.affected.from, st.affected.to)
-			}
-			if !st.returned.has(int64(s.count)) {
-				return service.Errorf(service.Conflict, "statement %d: %d rows, expected %d to %d; nothing was done", i, s.count, st.returned.from, st.returned.to)
-			}
-		}
-		return nil
+func runTx(ctx context.Context, db *database, g *Grant, q *request, r *once.Request) (any, error) {
+	var answer []byte
+	err := db.Do(ctx, Scope{Access: access(q.write)}, func(tx Tx) (err error) {
+		answer, err = onlyOnce(tx, r, db.now, func() ([]byte, error) { return runAll(ctx, tx, g, q) })
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	return host.Raw(answer), nil
+}
+
+// runAll runs the statements of a transaction and encodes what they return.
+func runAll(ctx context.Context, tx Tx, g *Grant, q *request) ([]byte, error) {
+	results := make([]result, len(q.statements))
+	left := int(or(g.Answer, DefaultAnswer))
+	for i := range q.statements {
+		st, s := &q.statements[i], &results[i]
+		if err := run(ctx, tx, st, left, s); err != nil {
+			return nil, numbered(i, err)
+		}
+		if left -= len(s.rows); !st.affected.has(s.out.Affected) {
+			return nil, service.Errorf(service.Conflict, "statement %d: %d rows affected, expected %d to %d; nothing was done", i, s.out.Affected, st.affected.from, st.affected.to)
+		}
+		if !st.returned.has(int64(s.count)) {
+			return nil, service.Errorf(service.Conflict, "statement %d: %d rows, expected %d to %d; nothing was done", i, s.count, st.returned.from, st.returned.to)
+		}
 	}
 	w := abi.NewWriter(nil)
 	w.Map(1)
@@ -367,7 +384,7 @@ func runTx(ctx context.Context, db *database, g *Grant, q *request) (any, error)
 	for i := range results {
 		results[i].encode(w, results[i].end(), 0)
 	}
-	return host.Raw(w.Bytes()), nil
+	return w.Bytes(), nil
 }
 
 // numbered says which statement of a transaction has failed.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
@@ -105,6 +106,7 @@ type sqlite struct {
 	write, read *stdsql.DB
 
 	pages atomic.Int64 // of the log, after the last commit
+	swept time.Time    // when keys that are too old were looked for; of the connection that writes
 
 	mu     sync.Mutex
 	yields map[*Scope]struct{} // long transactions that read
@@ -202,7 +204,7 @@ func (c *connector) Connect(ctx context.Context) (_ driver.Conn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &connection{db: c.db, c: conn, access: c.access, kept: map[string]*kept{}}
+	x := &connection{db: c.db, c: conn, access: c.access, kept: map[string]*kept{}, mine: map[string]*kept{}}
 	if err := x.prepare(); err != nil {
 		_ = x.Close()
 		return nil, err
