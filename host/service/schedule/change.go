@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 )
 
 // owner is an actor that sets entries: its path, its grant in this process, and how many entries
@@ -14,6 +15,7 @@ type owner struct {
 	path  string
 	grant uint64
 	quota int
+	once  *once.Request // nil: the request has no key
 }
 
 // set makes or changes an entry. Setting an equal entry changes nothing, so that actors can set
@@ -21,7 +23,7 @@ type owner struct {
 // returns when the entry is durable.
 func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, changed bool, err error) {
 	g.mu.Lock()
-	x, before, written, err := g.enter(o, e, spec, onlyNew)
+	x, before, kept, written, err := g.enter(o, e, spec, onlyNew)
 	g.mu.Unlock()
 	if err != nil || written == nil {
 		return x, x != nil && x != before, err
@@ -29,6 +31,7 @@ func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, chang
 	if err := written.wait(); err != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		g.requests.drop(kept)
 		if g.items.get(o.path, e.Name) == x { // as if it had not been set
 			g.forget(x)
 			if before != nil {
@@ -42,40 +45,48 @@ func (g *engine) set(o owner, e Entry, spec *Spec, onlyNew bool) (x *item, chang
 	return x, true, nil
 }
 
-func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *item, b *batch, err error) {
+func (g *engine) enter(o owner, e Entry, spec *Spec, onlyNew bool) (x, before *item, kept *keptRecord, b *batch, err error) {
 	g.items.bind(o.path, o.grant)
 	before = g.items.get(o.path, e.Name)
 	switch {
 	case g.closed:
-		return nil, nil, nil, service.Errorf(service.Unavailable, "the schedule is closing")
+		return nil, nil, nil, nil, service.Errorf(service.Unavailable, "the schedule is closing")
 	case before != nil && onlyNew:
-		return nil, nil, nil, service.Errorf(service.Exists, "there is an entry %q already", e.Name)
+		return nil, nil, nil, nil, service.Errorf(service.Exists, "there is an entry %q already", e.Name)
 	case before != nil && before.same(&e):
-		return before, before, nil, nil
+		return before, before, nil, nil, nil
 	case before == nil && g.items.used(o.path, o.grant) >= o.quota:
-		return nil, nil, nil, service.Errorf(service.Quota, "%d entries, which is the limit; entries of the grant raises it", o.quota)
+		return nil, nil, nil, nil, service.Errorf(service.Quota, "%d entries, which is the limit; entries of the grant raises it", o.quota)
 	case before == nil && g.items.n >= g.most:
-		return nil, nil, nil, service.Errorf(service.Quota, "%d entries of all actors, which is the limit; services.schedule.max-entries raises it", g.most)
+		return nil, nil, nil, nil, service.Errorf(service.Quota, "%d entries of all actors, which is the limit; services.schedule.max-entries raises it", g.most)
 	}
 	now := g.clock.Now()
+	if err := g.requests.room(o.path, o.once, now.UnixNano(), g.most, g.alive); err != nil {
+		return nil, nil, nil, nil, err
+	}
 	x = &item{Entry: e, owner: o.path, grant: o.grant, created: now.UnixNano(), spec: spec, last: now.UnixNano(), doneTo: now.UnixNano(), place: -1}
 	if before != nil {
 		x.goOn(before)
 	}
 	if spec.Once() && spec.at <= x.last {
-		return nil, nil, nil, service.Errorf(service.BadRequest, "at %s: that time has passed, it is %s now", stamp(spec.at), stamp(now.UnixNano()))
+		return nil, nil, nil, nil, service.Errorf(service.BadRequest, "at %s: that time has passed, it is %s now", stamp(spec.at), stamp(now.UnixNano()))
+	}
+	next, _ := spec.Next(x.last)
+	if kept, err = keptOf(o.path, o.once, now.UnixNano(), setAnswer{true, next}); err != nil {
+		return nil, nil, nil, nil, err
 	}
 	if before != nil {
 		g.forget(before)
 	}
 	g.items.put(x)
-	b = g.keep(x.record())
+	r := x.record()
+	b = g.keepFor(r, kept)
 	if before != nil {
 		g.stale++
 	}
 	g.plan(x, now.UnixNano())
 	g.arm(now.UnixNano())
-	return x, before, b, nil
+	return x, before, kept, b, nil
 }
 
 // goOn continues with the state of another item that runs at the same times.
@@ -113,14 +124,41 @@ func (g *engine) cancel(o owner, of, name string) (bool, error) {
 		}
 		return false, nil
 	}
+	kept, err := keptOf(o.path, o.once, g.now(), cancelAnswer{true})
+	if err == nil {
+		err = g.requests.room(o.path, o.once, g.now(), g.most, g.alive)
+	}
+	if err != nil {
+		g.mu.Unlock()
+		return false, err
+	}
 	g.forget(x)
-	b := g.keep(&record{Kind: wasCancelled, Owner: of, Name: name})
+	b := g.keepFor(&record{Kind: wasCancelled, Owner: of, Name: name}, kept)
 	g.arm(g.now())
 	g.mu.Unlock()
 	if err := b.wait(); err != nil {
+		g.mu.Lock()
+		g.requests.drop(kept)
+		g.mu.Unlock()
 		return false, unkept("that the entry is cancelled could not be kept, it may come back after a restart", err)
 	}
 	return true, nil
+}
+
+// keepFor is keep of a record that a request has led to; nil: one without a key.
+func (g *engine) keepFor(r *record, kept *keptRecord) *batch {
+	if kept != nil {
+		g.requests.put(kept) // before keep, which may write all anew
+		r.Request = kept
+	}
+	return g.keep(r)
+}
+
+// again is the answer of a request that was carried out before; nil: it was not.
+func (g *engine) again(o owner) []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.requests.find(o.path, o.once)
 }
 
 // View describes an entry.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 )
@@ -20,20 +21,22 @@ type engine struct {
 	log   *slog.Logger
 	send  func(ctx context.Context, r *run) (retry bool, err error) // see deliver.go
 	most  int                                                       // entries
+	alive func(path string, life abi.Ref) bool                      // whether an actor is in a life
 
-	mu      sync.Mutex
-	items   index
-	due     dueHeap
-	timer   interface{ Stop() bool }
-	rings   int64 // when the timer rings, in ns
-	seen    int64 // the time when the clock was last looked at
-	journal *journal
-	stale   int // obsolete records in the journal
-	queues  queues
-	closed  bool // no more runs begin
-	stop    context.CancelFunc
-	ctx     context.Context
-	active  sync.WaitGroup
+	mu       sync.Mutex
+	items    index
+	requests requests
+	due      dueHeap
+	timer    interface{ Stop() bool }
+	rings    int64 // when the timer rings, in ns
+	seen     int64 // the time when the clock was last looked at
+	journal  *journal
+	stale    int // obsolete records in the journal
+	queues   queues
+	closed   bool // no more runs begin
+	stop     context.CancelFunc
+	ctx      context.Context
+	active   sync.WaitGroup
 }
 
 // Limits of the engine.
@@ -44,7 +47,7 @@ const (
 )
 
 func newEngine(clock host.Clock, log *slog.Logger, most, inAll, perOwner int) *engine {
-	g := &engine{clock: clock, log: log, most: most, items: newIndex(), queues: newQueues(inAll, perOwner)}
+	g := &engine{alive: func(string, abi.Ref) bool { return true }, clock: clock, log: log, most: most, items: newIndex(), queues: newQueues(inAll, perOwner)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.seen = clock.Now().UnixNano()
 	return g
@@ -54,6 +57,9 @@ func (g *engine) now() int64 { return g.clock.Now().UnixNano() }
 
 // load takes a record of the journal, before the engine runs.
 func (g *engine) load(r *record) error {
+	if r.Request != nil {
+		g.requests.put(r.Request)
+	}
 	x := g.items.get(r.Owner, r.Name)
 	switch r.Kind {
 	case wasSet:
@@ -71,6 +77,8 @@ func (g *engine) load(r *record) error {
 		if x != nil {
 			g.items.remove(x)
 		}
+	case wasKept:
+		g.stale++
 	case wasDone:
 		g.stale++
 		if x != nil && r.DoneTo > x.doneTo {
@@ -138,11 +146,14 @@ func (g *engine) keep(r *record) *batch {
 	case wasDone:
 		g.stale++
 	}
-	if g.stale > 1000 && g.stale > 4*g.items.n {
+	if g.stale > 1000 && g.stale > 4*(g.items.n+g.requests.n) {
 		g.stale = 0
 		var all []byte
 		for _, x := range g.items.all() {
 			all = appendRecord(all, g.journal.mark, x.record().encode())
+		}
+		for _, r := range g.requests.records() {
+			all = appendRecord(all, g.journal.mark, r.encode())
 		}
 		return g.journal.replace(all)
 	}

@@ -170,7 +170,7 @@ func (w *world) set(name string, e Entry) {
 	e.Name = name
 	spec, err := e.spec(w.clock.Now())
 	if err == nil {
-		_, _, err = w.engine.set(owner{"/user/a", 1, 1 << 20}, e, spec, false)
+		_, _, err = w.engine.set(owner{"/user/a", 1, 1 << 20, nil}, e, spec, false)
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -179,7 +179,7 @@ func (w *world) set(name string, e Entry) {
 
 func (w *world) cancel(name string) {
 	w.t.Helper()
-	if ok, err := w.engine.cancel(owner{"/user/a", 1, 1}, "/user/a", name); !ok || err != nil {
+	if ok, err := w.engine.cancel(owner{"/user/a", 1, 1, nil}, "/user/a", name); !ok || err != nil {
 		w.t.Fatal(ok, err)
 	}
 }
@@ -459,11 +459,11 @@ func TestManifest(t *testing.T) {
 	w.want("h@4h30m0s#1+1")
 	w.pass(time.Hour, time.Minute)
 	w.want("h@5h15m0s#1 h@5h30m0s#1")
-	if _, err := w.engine.cancel(owner{"/user/b", 1, 1}, "/user/b", "h"); err != nil {
+	if _, err := w.engine.cancel(owner{"/user/b", 1, 1, nil}, "/user/b", "h"); err != nil {
 		t.Error(err) // it is not for this one
 	}
 	w.cancel("h")
-	if _, err := w.engine.cancel(owner{"/user/a", 1, 1}, "/user/a", "h"); service.CodeOf(err) != service.ReadOnly {
+	if _, err := w.engine.cancel(owner{"/user/a", 1, 1, nil}, "/user/a", "h"); service.CodeOf(err) != service.ReadOnly {
 		t.Error(err)
 	}
 }
@@ -480,7 +480,7 @@ func TestFairness(t *testing.T) {
 	for i := range 100 {
 		e := Entry{Name: fmt.Sprint("good", i), Cron: "0 * * * *"}
 		spec, _ := e.spec(epoch)
-		if _, _, err := w.engine.set(owner{"/user/b", 2, 1000}, e, spec, false); err != nil {
+		if _, _, err := w.engine.set(owner{"/user/b", 2, 1000, nil}, e, spec, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -512,33 +512,33 @@ func TestQuotas(t *testing.T) {
 		return err
 	}
 	for i := range 3 {
-		if err := set(w, owner{fmt.Sprint("/user/a/kid", i), 7, 3}, "x"); err != nil {
+		if err := set(w, owner{fmt.Sprint("/user/a/kid", i), 7, 3, nil}, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := set(w, owner{"/user/a", 7, 3}, "y"); service.CodeOf(err) != service.Quota {
+	if err := set(w, owner{"/user/a", 7, 3, nil}, "y"); service.CodeOf(err) != service.Quota {
 		t.Error(err)
 	}
-	if err := set(w, owner{"/user/b", 8, 3}, "y"); err != nil {
+	if err := set(w, owner{"/user/b", 8, 3, nil}, "y"); err != nil {
 		t.Error(err)
 	}
 	// In the next process nobody knows whose grant the entries were set with: they count for the whole tree.
 	x := w.crash(0, nil)
-	if err := set(x, owner{"/user/a/kid9", 1, 3}, "x"); service.CodeOf(err) != service.Quota {
+	if err := set(x, owner{"/user/a/kid9", 1, 3, nil}, "x"); service.CodeOf(err) != service.Quota {
 		t.Error(err)
 	}
-	if err := set(x, owner{"/user/b", 2, 2}, "z"); err != nil {
+	if err := set(x, owner{"/user/b", 2, 2, nil}, "z"); err != nil {
 		t.Error(err)
 	}
-	if _, err := x.engine.cancel(owner{"/user/a", 1, 3}, "/user/a/kid0", "x"); err != nil {
+	if _, err := x.engine.cancel(owner{"/user/a", 1, 3, nil}, "/user/a/kid0", "x"); err != nil {
 		t.Error(err)
 	}
-	if err := set(x, owner{"/user/a/kid9", 1, 3}, "x"); err != nil {
+	if err := set(x, owner{"/user/a/kid9", 1, 3, nil}, "x"); err != nil {
 		t.Error(err)
 	}
 	for _, x := range []*world{w, x} {
 		x.most = x.items.n
-		if err := set(x, owner{"/user/c", 99, 100}, "z"); service.CodeOf(err) != service.Quota || !strings.Contains(err.Error(), "max-entries") {
+		if err := set(x, owner{"/user/c", 99, 100, nil}, "z"); service.CodeOf(err) != service.Quota || !strings.Contains(err.Error(), "max-entries") {
 			t.Error(err)
 		}
 	}
@@ -623,7 +623,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	e := Entry{Name: "y", Cron: "0 * * * *"}
 	spec, _ := e.spec(epoch)
-	if _, _, err := w.engine.set(owner{"/user/a", 1, 10}, e, spec, false); service.CodeOf(err) != service.Unavailable {
+	if _, _, err := w.engine.set(owner{"/user/a", 1, 10, nil}, e, spec, false); service.CodeOf(err) != service.Unavailable {
 		t.Error(err)
 	}
 	if w.items.get("/user/a", "y") != nil {
@@ -631,12 +631,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	changed := Entry{Name: "x", Cron: "5 * * * *"}
 	spec, _ = changed.spec(epoch)
-	if _, _, err := w.engine.set(owner{"/user/a", 1, 10}, changed, spec, false); service.CodeOf(err) != service.Unavailable {
+	if _, _, err := w.engine.set(owner{"/user/a", 1, 10, nil}, changed, spec, false); service.CodeOf(err) != service.Unavailable {
 		t.Error(err)
 	}
 	w.pass(time.Hour, time.Minute)
 	w.want("x@1h0m0s#1")
-	if _, err := w.engine.cancel(owner{"/user/a", 1, 10}, "/user/a", "x"); service.CodeOf(err) != service.Unavailable {
+	if _, err := w.engine.cancel(owner{"/user/a", 1, 10, nil}, "/user/a", "x"); service.CodeOf(err) != service.Unavailable {
 		t.Error(err)
 	}
 	mu.Lock()
@@ -683,7 +683,7 @@ func BenchmarkEntries(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, _, err := g.set(owner{fmt.Sprintf("/user/a%d", i%100), 1, n}, e, spec, false); err != nil {
+				if _, _, err := g.set(owner{fmt.Sprintf("/user/a%d", i%100), 1, n, nil}, e, spec, false); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -693,7 +693,7 @@ func BenchmarkEntries(b *testing.B) {
 			for i := range b.N { // one is set, and one taken out
 				e := Entry{Name: fmt.Sprint("more", i), Cron: "0 0 * * *"}
 				spec, _ := e.spec(epoch)
-				x, _, _, err := g.enter(owner{"/user/a1", 1, n + 1}, e, spec, false)
+				x, _, _, _, err := g.enter(owner{"/user/a1", 1, n + 1, nil}, e, spec, false)
 				if err != nil {
 					g.most = n + 1
 					continue

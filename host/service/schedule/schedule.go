@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 )
@@ -137,6 +139,10 @@ func open(env *service.Env, s *Settings) (service.Provider[Grant], error) {
 	g := newEngine(env.Clock, env.Log, or(s.MaxEntries, DefaultMaxEntries), or(s.AtOnce, DefaultAtOnce), or(s.PerActor, DefaultPerActor))
 	deliver := &sender{env.System, env.Clock}
 	g.send = deliver.send
+	g.alive = func(path string, life abi.Ref) bool {
+		ref, err := env.System.Lookup(path)
+		return err == nil && ref.UID() == life
+	}
 	dir, err := env.StateDir()
 	switch {
 	case errors.Is(err, service.ErrNoState):
@@ -180,6 +186,9 @@ type (
 		Changed bool  `cbor:"changed"`
 		Next    int64 `cbor:"next"` // ns since 1970; 0: none
 	}
+	cancelAnswer struct {
+		Cancelled bool `cbor:"cancelled"`
+	}
 	nameArgs struct {
 		Name string `cbor:"name"`
 		Of   string `cbor:"of,omitempty"`
@@ -205,6 +214,11 @@ type (
 
 // Serve implements service.Provider: what is written to the journal.
 func (p *provider) Serve(_ context.Context, r *service.Request[Grant]) (any, error) {
+	if r.Op == "set" || r.Op == "cancel" {
+		if answer := p.engine.again(ownerOf(r)); answer != nil {
+			return host.Raw(answer), nil
+		}
+	}
 	switch r.Op {
 	case "set":
 		return p.set(r)
@@ -221,7 +235,7 @@ func (p *provider) Serve(_ context.Context, r *service.Request[Grant]) (any, err
 		if err != nil {
 			return nil, err
 		}
-		return map[string]bool{"cancelled": done}, nil
+		return cancelAnswer{done}, nil
 	}
 	return nil, r.Unknown()
 }
@@ -246,7 +260,7 @@ func ownerOf(r *service.Request[Grant]) owner {
 	if quota <= 0 {
 		quota = DefaultEntries
 	}
-	return owner{r.Sender.Path(), r.GrantID(), quota}
+	return owner{r.Sender.Path(), r.GrantID(), quota, once.Of(r.Sender, r.Effect)}
 }
 
 // ofWhom returns the owner that a request is about: the sender, or an actor below it.

@@ -110,7 +110,7 @@ func TestATimeThatHasPassedIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = w.engine.set(owner{"/user/a", 1, 10}, e, spec, false)
+		_, _, err = w.engine.set(owner{"/user/a", 1, 10, nil}, e, spec, false)
 		return err
 	}
 	for _, d := range []time.Duration{0, 999 * time.Millisecond, time.Second} {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"container/heap"
+	"errors"
 	"fmt"
 	"time"
 
@@ -98,6 +99,8 @@ type record struct {
 	Created int64      `cbor:"5,keyasint,omitempty"` // ns
 	Seconds int64      `cbor:"6,keyasint,omitempty"` // DoneTo of earlier versions: all planned times of this second are done
 	DoneTo  int64      `cbor:"7,keyasint,omitempty"` // all planned times up to this one are done, in ns
+
+	Request *keptRecord `cbor:"8,keyasint,omitempty"` // of a durable actor, that has led to it
 }
 
 type recordKind uint8
@@ -106,6 +109,7 @@ const (
 	wasSet recordKind = iota + 1
 	wasCancelled
 	wasDone
+	wasKept // only the request is left of an earlier record
 )
 
 var recordDecoder = func() cbor.DecMode {
@@ -134,14 +138,21 @@ func decodeRecord(payload []byte) (*record, error) {
 		return nil, err
 	}
 	switch {
-	case r.Kind < wasSet || r.Kind > wasDone:
+	case r.Kind < wasSet || r.Kind > wasKept:
 		return nil, fmt.Errorf("a record of kind %d", r.Kind)
+	case r.Kind == wasKept && (r.Request == nil || r.Owner != "" || r.Name != "" || r.Entry != nil || r.Created != 0 || r.Seconds != 0 || r.DoneTo != 0):
+		return nil, errors.New("a record of a request, with more or without it")
 	case (r.Kind == wasSet) != (r.Entry != nil):
 		return nil, fmt.Errorf("a record of kind %d with or without an entry", r.Kind)
 	case r.Seconds < 0 || r.Seconds > lastSecond || r.DoneTo < 0 || r.DoneTo > lastTime:
 		return nil, fmt.Errorf("a run at %d s, %d ns", r.Seconds, r.DoneTo)
 	case r.Owner != "" && !cleanPath(r.Owner):
 		return nil, fmt.Errorf("an owner %.80q", r.Owner)
+	}
+	if r.Request != nil {
+		if err := r.Request.check(); err != nil || r.Kind == wasKept {
+			return r, err
+		}
 	}
 	if r.Kind == wasSet {
 		r.Name = r.Entry.Name
