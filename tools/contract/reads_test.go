@@ -49,6 +49,7 @@ var openers = map[string]string{
 	"internal/wasi/":                   "names by guests: path.go opens without waiting, and checks what it has opened",
 	"host/admin/token.go":              "the user's own file, opened without waiting, checked by internal/trust",
 	"host/observe/crashfile.go":        "a folder that the user names at the command line, for writing; it is read by internal/regular",
+	"host/service/blob/once.go":        "files that it makes itself, below a root; they are read by internal/regular",
 	"host/service/blob/store.go":       "files that it makes itself; objects are opened by internal/regular",
 	"host/service/schedule/journal.go": "the state folder, which is the user's; for reading and writing, which does not wait",
 	"host/service/sql/sqlite.go":       "makes a new file",

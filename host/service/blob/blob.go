@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 	"github.com/wasmactors/wasmactors/host/service/stream"
 )
 
@@ -166,11 +167,16 @@ func (p *provider) put(ctx context.Context, r *service.Request[Grant], x *space)
 	if a.Data == nil {
 		return p.putStream(ctx, r, x, &a)
 	}
+	key := once.Of(r.Sender, r.Effect)
+	if done := x.doneBefore(key); done != nil {
+		return done.answer(), nil
+	}
 	w, err := x.create(a.Name, a.Type, r.Grant.limits(), condition{a.If == "absent", a.Match}, a.SHA256)
 	if err != nil {
 		return nil, err
 	}
 	defer w.abandon()
+	w.once = key
 	if _, err := w.Write(a.Data); err != nil {
 		return nil, err
 	}
@@ -388,7 +394,7 @@ func (p *provider) remove(_ context.Context, r *service.Request[Grant], x *space
 	if a.Match != nil && len(a.Match) != sha256.Size {
 		return nil, service.Errorf(service.BadRequest, "match must have 32 bytes")
 	}
-	existed, err := x.remove(a.Name, condition{match: a.Match})
+	existed, err := x.removeOnce(a.Name, condition{match: a.Match}, once.Of(r.Sender, r.Effect), r.Grant.limits().bytes)
 	if err != nil {
 		return nil, err
 	}

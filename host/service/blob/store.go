@@ -12,12 +12,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/internal/once"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -36,6 +38,7 @@ type store struct {
 	random func([]byte)
 	now    func() time.Time
 	warn   func(text string, args ...any)
+	step   func() // between two steps of a change that has a key; nil in all but tests
 
 	mu     sync.Mutex
 	spaces map[string]*space
@@ -73,6 +76,12 @@ func (s *store) close() error {
 	return errors.Join(err, s.root.Close())
 }
 
+func (s *store) stepped() {
+	if s.step != nil {
+		s.step()
+	}
+}
+
 // space is a namespace: its objects by name, and how much they take.
 type space struct {
 	store *store
@@ -86,6 +95,8 @@ type space struct {
 	names   []string // sorted
 	bytes   int64    // of objects, including those being written
 	coming  int      // objects that are being written
+	keys    keys
+	stuck   error // why nothing may change any more; nil: it may
 }
 
 // space returns a namespace, whose folder is read at the first use.
@@ -104,6 +115,9 @@ func (s *store) space(name string) (*space, error) {
 // open reads which objects there are and removes what a crash has left.
 func (x *space) open() error {
 	root := x.store.root
+	if err := x.openKeys(); err != nil {
+		return err
+	}
 	if err := root.RemoveAll(x.dir + "/" + newFolder); err != nil {
 		return err
 	}
@@ -112,7 +126,7 @@ func (x *space) open() error {
 			return err
 		}
 	}
-	for _, dir := range []string{".", x.dir} {
+	for _, dir := range []string{".", x.dir, x.dir + "/" + objectFolder} {
 		if err := x.sync(dir); err != nil {
 			return err
 		}
@@ -228,26 +242,47 @@ func (x *space) openObject(name string) (*os.File, Object, error) {
 
 // remove removes an object and reports whether there was one.
 func (x *space) remove(name string, c condition) (bool, error) {
-	x.mu.Lock()
-	o := x.objects[name]
-	if err := c.check(o); err != nil {
-		x.mu.Unlock()
+	return x.removeOnce(name, c, nil, 0)
+}
+
+// removeOnce is remove for a request that may have a key.
+func (x *space) removeOnce(name string, c condition, r *once.Request, quota int64) (bool, error) {
+	o, err := x.takeOut(name, c, r, quota)
+	if err != nil {
 		return false, err
 	}
-	if o != nil {
-		if err := x.store.root.Remove(x.dir + "/" + objectFolder + "/" + fileName(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			x.mu.Unlock()
-			return false, x.failed(err)
-		}
-		x.forget(o)
-	}
-	x.mu.Unlock()
 	if o != nil {
 		if err := x.sync(x.dir + "/" + objectFolder); err != nil {
 			return true, x.failed(err)
 		}
 	}
 	return o != nil, nil
+}
+
+// takeOut removes an object, if it is there, and the condition holds.
+func (x *space) takeOut(name string, c condition, r *once.Request, quota int64) (*Object, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if done := x.again(r); done != nil {
+		return &done.Object, nil
+	}
+	o := x.objects[name]
+	if err := c.check(o); err != nil || o == nil {
+		return nil, err
+	}
+	if x.stuck != nil {
+		return nil, x.failed(x.stuck)
+	}
+	if err := x.keep(r, &change{Object: *o}, quota); err != nil {
+		return nil, err
+	}
+	x.store.stepped()
+	if err := x.store.root.Remove(x.dir + "/" + objectFolder + "/" + fileName(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		x.undo(r)
+		return nil, x.failed(err)
+	}
+	x.forget(o)
+	return o, nil
 }
 
 // forget removes an object from the index. The lock must be held.
@@ -298,6 +333,7 @@ type writer struct {
 	hash  hash.Hash
 	held  int64 // bytes that the namespace counts for it
 	done  bool
+	once  *once.Request // nil: the request has no key
 }
 
 // create begins an object.
@@ -368,6 +404,11 @@ func (w *writer) publish() (Object, error) {
 		return Object{}, x.failed(err)
 	}
 	w.file = nil
+	if w.once != nil { // before it is written that the file will be renamed
+		if err := x.sync(x.dir + "/" + newFolder); err != nil {
+			return Object{}, x.failed(err)
+		}
+	}
 	if err := w.enter(); err != nil {
 		return Object{}, err
 	}
@@ -386,7 +427,16 @@ func (w *writer) enter() error {
 	if err := w.cond.check(old); err != nil {
 		return err
 	}
+	if x.stuck != nil {
+		return x.failed(x.stuck)
+	}
+	if err := x.keep(w.once, &change{Object: w.o, File: path.Base(w.path)}, w.lim.bytes); err != nil {
+		return err
+	}
+	x.store.stepped()
 	if err := x.store.root.Rename(w.path, x.dir+"/"+objectFolder+"/"+fileName(w.o.Name)); err != nil {
+		x.undo(w.once)
+		w.done = x.stuck != nil // then the file must stay
 		return x.failed(err)
 	}
 	if old != nil {
