@@ -57,7 +57,7 @@ func (p *provider) do(ctx context.Context, h *holder, r *service.Request[Grant])
 	case int64(len(q.Body)) > int64(h.grant.MaxRequest):
 		return nil, tooLarge(h)
 	}
-	x, err := p.plan(h, &q)
+	x, err := p.plan(h, &q, r.Effect)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ type exchange struct {
 	size      int64         // of source; -1: unknown
 	redirects int
 	hops      int
+	keyed     bool // the host has set the key of the request
 }
 
 // run requests until there is an answer that is not a redirect to be followed. ctx bounds the
@@ -161,6 +162,9 @@ func (x *exchange) follow(answer *http.Response) (*target, error) {
 	}
 	if method != x.method {
 		x.method, x.body, x.source = method, nil, nil
+		if x.keyed {
+			x.header.Del(idempotencyKey)
+		}
 		for name := range x.header {
 			if containsFold(ofBody, name) {
 				delete(x.header, name)

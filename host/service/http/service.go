@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/http/egress"
@@ -221,8 +222,19 @@ func (p *provider) Close(context.Context) error {
 	return nil
 }
 
+// idempotencyKey has a string of RFC 8941, see draft-ietf-httpapi-idempotency-key-header.
+const idempotencyKey = "Idempotency-Key"
+
+func isSafe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
 // plan reads the arguments that the operations have in common, and checks them.
-func (p *provider) plan(h *holder, q *request) (*exchange, error) {
+func (p *provider) plan(h *holder, q *request, effect *host.Effect) (*exchange, error) {
 	if q.Method == "" {
 		q.Method = http.MethodGet
 	}
@@ -240,7 +252,12 @@ func (p *provider) plan(h *holder, q *request) (*exchange, error) {
 	if q.Decode && header.Get("Accept-Encoding") == "" {
 		header.Set("Accept-Encoding", "gzip")
 	}
-	x := &exchange{holder: h, clock: p.env.Clock, agent: p.agent, method: q.Method, to: to, header: header, redirects: h.grant.Redirects}
+	// A safe method has no effect that could be repeated (RFC 9110, 9.2.1), and the draft of the header is about others.
+	keyed := effect != nil && !isSafe(q.Method) && header.Get(idempotencyKey) == ""
+	if keyed {
+		header.Set(idempotencyKey, `"`+effect.String()+`"`)
+	}
+	x := &exchange{holder: h, keyed: keyed, clock: p.env.Clock, agent: p.agent, method: q.Method, to: to, header: header, redirects: h.grant.Redirects}
 	if q.Redirects != nil {
 		x.redirects = int(min(*q.Redirects, uint64(x.redirects)))
 	}

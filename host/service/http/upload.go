@@ -29,7 +29,7 @@ func (p *provider) upload(ctx context.Context, h *holder, r *service.Request[Gra
 	case !r.Wanted():
 		return nil, service.Errorf(service.BadRequest, "an upload is asked for, not told")
 	}
-	x, err := p.plan(h, &q)
+	x, err := p.plan(h, &q, r.Effect)
 	if err != nil {
 		return nil, err
 	}
