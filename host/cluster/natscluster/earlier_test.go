@@ -1,13 +1,18 @@
 package natscluster
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
@@ -106,6 +111,64 @@ func TestKeysOfTheReleaseBefore(t *testing.T) {
 		if n := s.CachedInfo().State.Msgs; n != want {
 			t.Errorf("%s: %d records, and %d were to be moved", bundle, n-1, want-1)
 		}
+	}
+}
+
+// A copy of the earlier stream that is behind its leader has none of it forgotten.
+func TestACopyOfTheReleaseBeforeIsBehind(t *testing.T) {
+	c := opened(t, founded(t, 1, 1), &events{})[0]
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer func() { s.Shutdown(); s.WaitForShutdown() }()
+	nc, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	stream, prefix := c.id.earlierStream(), c.id.earlierSubjects("shop")
+	texts := []string{"one", "two", "three"}
+	var asked atomic.Int64
+	answers := map[string]nats.MsgHandler{
+		"STREAM.INFO": func(m *nats.Msg) {
+			_ = m.Respond(fmt.Appendf(nil, `{"type":"io.nats.jetstream.api.v1.stream_info_response","config":{"name":%q,"sealed":true},"state":{"last_seq":3}}`, stream))
+		},
+		"STREAM.MSG.GET": func(m *nats.Msg) { _ = m.Respond([]byte(`{"message":{"subject":"x","seq":3,"data":"dGhyZWU="}}`)) },
+		"DIRECT.GET": func(m *nats.Msg) { // by copies that have none, one, and all
+			var ask struct{ Seq int }
+			has := min(int(asked.Add(1))-1, len(texts))
+			if json.Unmarshal(m.Data, &ask) != nil || ask.Seq < 1 {
+				t.Errorf("asked for %q", m.Data)
+				return
+			}
+			for i := ask.Seq; i <= has; i++ {
+				_ = m.RespondMsg(&nats.Msg{Data: []byte(texts[i-1]), Header: nats.Header{jetstream.SequenceHeader: {fmt.Sprint(i)}, jetstream.SubjectHeader: {prefix + "k.carts.ann"}}})
+			}
+			_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"204"}}})
+		},
+	}
+	for call, f := range answers {
+		if _, err := nc.Subscribe("$JS.API."+call+"."+stream, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.makeStreamOf(within(t, 20*time.Second), c.keys, whatJournal, c.journalConfig("shop"), true); err != nil {
+		t.Fatal(err)
+	}
+	behind := &Cluster{id: c.id, nodes: nc, event: func(cluster.Event) {}}
+	j := &Journal{c: behind, nc: c.keys, stream: c.id.streamJournal("shop"), prefix: c.id.subjectsOf("shop"), reads: make(chan struct{}, 1)}
+	if err := j.adopt(within(t, 20*time.Second), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	list, err := j.records(within(t, 10*time.Second), j.key("carts", "ann"), 3)
+	for _, e := range list {
+		got = append(got, string(e.Record))
+	}
+	if err != nil || !slices.Equal(got, texts) {
+		t.Errorf("%q were moved: %v", got, err)
 	}
 }
 

@@ -196,7 +196,12 @@ func (j *Journal) adoptOnce(ctx context.Context, bundle string) error {
 		}
 	}
 	prefix, seen, n := j.c.id.earlierSubjects(bundle), uint64(0), uint64(0)
-	for {
+	// The leader says how far it goes: copies answer, too, and one may be behind.
+	_, until, err := (&store{nc: j.c.nodes, stream: j.c.id.earlierStream(), why: j.c.why}).get(ctx, prefix+">")
+	if err != nil {
+		return err
+	}
+	for seen < until {
 		before := seen
 		ask := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%q,"batch":%d,"max_bytes":%d}`, seen+1, prefix+">", mostAtOnce, bytesAtOnce)
 		type record struct {
@@ -214,7 +219,7 @@ func (j *Journal) adoptOnce(ctx context.Context, bundle string) error {
 			return err
 		}
 		if seen == before {
-			break
+			return errBehind
 		}
 		for _, r := range list {
 			if n++; n <= done {
