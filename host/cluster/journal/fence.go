@@ -68,11 +68,21 @@ func (j *Journal) Release(kind string, shard int) {
 	j.mu.Lock()
 	var ends []func()
 	if k := j.kinds[kind]; k != nil && k.shards[shard] != nil {
-		ends = j.release(k.shards[shard])
+		p := k.shards[shard]
+		ends = j.release(p)
+		p.outdated(^uint64(0))
 	}
 	j.mu.Unlock()
 	for _, f := range ends {
 		f()
+	}
+}
+
+// outdated has the actors of keys begin again that were loaded under a fence, or under one before: one may still be in a turn when the shard
+// is here again, and does not know what was stored in between. The caller holds the lock.
+func (p *part) outdated(fence uint64) {
+	for k := range p.keys {
+		k.broken = k.broken || k.fence != 0 && k.fence <= fence
 	}
 }
 

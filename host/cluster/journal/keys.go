@@ -283,6 +283,7 @@ func (j *Journal) written(p *part, s *storing, at uint64, err error) {
 		end = j.ended(s, nil)
 	case errors.Is(err, cluster.ErrFenced):
 		p.fence = 0
+		p.outdated(s.key.fence)
 		j.counts.Refused++
 		end = j.ended(s, ErrAnew)
 	case errors.Is(err, cluster.ErrFull):

@@ -25,8 +25,11 @@ func (j *Journal) certainty() (passed uint64, ok bool) {
 // sure reports whether a shard is this node's, as the node has said before; over says that it is not. The caller holds the lock.
 func (j *Journal) sure(p *part, passed uint64, ok bool) (sure, over bool) {
 	switch {
-	case j.closed || j.opt.Sure == nil || j.opt.skip&guardSure != 0:
+	case j.opt.Sure == nil || j.opt.skip&guardSure != 0:
 		return true, false
+	case j.closed: // nothing is served any more, and nobody waits
+		sure = ok && passed == p.passed
+		return sure, !sure
 	case !p.served:
 		return false, true
 	}
@@ -41,11 +44,14 @@ func (j *Journal) hold(t *record.Turn, k *key) {
 	passed, ok := j.certainty()
 	j.mu.Lock()
 	sure, over := j.sure(k.part, passed, ok)
-	if sure || over || t.Waits {
+	if sure || over || k.broken || t.Waits {
 		var err error
-		if over {
+		switch {
+		case over:
 			k.broken, err = true, ErrMoved
-		} else if !sure {
+		case k.broken && j.opt.skip&guardSure == 0:
+			err = ErrAnew
+		case !sure:
 			err = errUnsure
 		}
 		j.mu.Unlock()
@@ -76,6 +82,8 @@ func (j *Journal) lookHeld() {
 		sure, over := j.sure(k.part, passed, ok)
 		switch {
 		case k.held == nil:
+		case k.broken:
+			ends = append(ends, j.unheld(k, ErrAnew))
 		case sure:
 			ends = append(ends, j.unheld(k, nil))
 		case over:

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster/clustertest"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/host/record"
 )
 
 // A turn that stores nothing waits until the node is sure, under the count under which the shard is here, and ends when the shard is not.
@@ -72,6 +74,113 @@ func TestATurnWaitsUntilTheNodeIsSure(t *testing.T) {
 	defer l.journal.mu.Unlock()
 	if n := len(l.journal.held); n != 0 || l.journal.looks {
 		t.Errorf("%d turns wait", n)
+	}
+}
+
+// An actor that was in a turn when its shard was lost reads nothing from what it knows when the shard is here again, and neither does one
+// whose fence was replaced. It begins again from the log.
+func TestAnActorOfAnEarlierFenceReadsNothing(t *testing.T) {
+	s := newSim(1, map[string]int{}, broken{})
+	s.early = false
+	defer s.close()
+	s.start()
+	s.pass(3 * time.Second)
+	l := s.running()[0]
+	ask := func(key string, n note) error {
+		p, err := l.system.Request(l.region, keyed.For(key, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.pass(200 * time.Millisecond) // it would end when it is idle
+		select {
+		case m := <-p.Answer():
+			return m.Err()
+		default:
+			return errors.New("no answer")
+		}
+	}
+	no := shard.Of("k0", simShards)
+	other := ""
+	for i := 1; other == ""; i++ {
+		if name := fmt.Sprint("o", i); shard.Of(name, simShards) == no {
+			other = name
+		}
+	}
+	p := l.journal.kinds["carts"].shards
+	for name, lose := range map[string]func(){
+		"the shard was elsewhere": func() {
+			l.journal.mu.Lock()
+			epoch := p[no].epoch
+			l.journal.mu.Unlock()
+			l.journal.Release("carts", no)
+			l.journal.Serve("carts", no, epoch, 0)
+		},
+		"another key was refused": func() {
+			l.journal.opt.Log.Last("carts", no, func(_ []byte, at uint64, _ error) {
+				f := frame{form: fenceForm, epoch: p[no].epoch, number: 1 << 40, owner: owner{l.journal.opt.Node, l.journal.opt.Born}}
+				l.journal.opt.Log.Fence("carts", no, f.encode(), at, func(uint64, error) {})
+			})
+			s.pass(100 * time.Millisecond)
+			if err := ask(other, note{Add: 9}); err == nil {
+				t.Error("what is stored under an earlier fence is confirmed")
+			}
+		},
+	} {
+		for _, key := range []string{"k0", other} {
+			_ = ask(key, note{}) // it begins again, if it was of the shard that was elsewhere
+			if err := ask(key, note{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lose()
+		if err := ask("k0", note{}); err == nil {
+			t.Errorf("%s: what is read is what the actor knew before", name)
+		}
+		if err := ask("k0", note{}); err != nil {
+			t.Errorf("%s, and it has begun again: %v", name, err)
+		}
+	}
+	sure := true
+	l.journal.opt.Sure = func() (uint64, bool) { return 0, sure }
+	if err := ask("k0", note{}); err != nil {
+		t.Error(err)
+	}
+	l.journal.Freeze()
+	if err := ask("k0", note{}); err != nil {
+		t.Errorf("the system ends in order: %v", err)
+	}
+	sure = false
+	if err := ask("k0", note{}); err == nil {
+		t.Error("the system ends since its node is lost, and what is read is answered")
+	}
+}
+
+// The last turn of an actor is answered at once, since its worker waits for it.
+func TestAnEndDoesNotWait(t *testing.T) {
+	s := newSim(1, map[string]int{}, broken{})
+	s.early = false
+	defer s.close()
+	s.start()
+	s.pass(3 * time.Second)
+	l := s.running()[0]
+	if _, err := l.system.Request(l.region, keyed.For("k0", note{Add: 1})); err != nil {
+		t.Fatal(err)
+	}
+	s.pass(200 * time.Millisecond)
+	sure := true
+	l.journal.opt.Sure = func() (uint64, bool) { return 0, sure }
+	for _, k := range l.journal.keys {
+		for _, want := range []error{nil, errUnsure} {
+			sure = want == nil
+			last := &record.Turn{Done: 1, Waits: true}
+			l.journal.hold(last, k)
+			if err, there := last.Answered(); !there || err != want {
+				t.Errorf("sure: %v: answered %v, with %v", sure, there, err)
+			}
+		}
+	}
+	if len(l.journal.keys) != 1 || len(l.journal.held) != 0 {
+		t.Errorf("%d keys live, %d turns wait", len(l.journal.keys), len(l.journal.held))
 	}
 }
 
