@@ -13,6 +13,7 @@ import (
 
 const (
 	version    = 1
+	withDoubts = 2 // the newest version: packets are the same, and entries of the directory may have a doubt, which others cannot read
 	headBytes  = 1 + 1 + 5*8
 	unitBytes  = 1 + 2*binary.MaxVarintLen64
 	flagAnswer = 1 // confirm, even if nothing has come

@@ -45,12 +45,23 @@ func (n *Node) doubt(m *seen) {
 	if m.probed == 0 || p.sign >= m.probed {
 		m.probed = now
 	}
-	if left <= 0 && now-m.probed >= 2*pings && !m.noting && m.Doubter != n.self.Number {
+	if left <= 0 && now-m.probed >= 2*pings && !m.noting && m.Doubter != n.self.Number && n.legible() {
 		n.note(m)
 	}
 	n.links.Send(m.Number, p.packet(flagAnswer, nil))
 	p.confirmed()
 	n.after(pings, nil, func() { n.doubt(m) })
+}
+
+// legible reports whether all nodes that are there can read an entry with a doubt. One that cannot would not see how it goes on, and not
+// renew its own any more.
+func (n *Node) legible() bool {
+	for _, m := range n.members {
+		if !m.Gone && m.Newest < withDoubts {
+			return false
+		}
+	}
+	return true
 }
 
 // note writes a doubt down, or that another one has the same.
