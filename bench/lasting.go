@@ -42,7 +42,7 @@ func openLasting(ctx context.Context, wasm []byte, dir, typ string, n int, recov
 	for i := range n {
 		w.props["a"+strconv.Itoa(i)] = p
 	}
-	if w.store, err = durable.Open(durable.Options{Dir: dir, Size: 64 << 30, Recovery: recovery}); err != nil {
+	if w.store, err = durable.Open(durable.Options{Dir: dir, Size: 64 << 30, Recovery: recovery, Lazy: true}); err != nil {
 		return nil, err
 	}
 	began := time.Now()

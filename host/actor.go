@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
 	"github.com/wasmactors/wasmactors/host/internal/life"
@@ -66,10 +67,10 @@ type actor struct {
 	counted    look.Counted // in a census
 	due        atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
 	tapped     look.Taps
-	rest       atomic.Int64              // see System.Rest
-	last       atomic.Pointer[lastTurns] // below it; nil: it does not wait for its children's end
-	renewals   int32                     // that its supervisor has not dealt with; within Run
-	timedNext  uint32                    // the turn that is timed next, in the low bits of turns: see timedTurn
+	rest       atomic.Int64                   // see System.Rest
+	last       atomic.Pointer[life.LastTurns] // below it; nil: it does not wait for its children's end
+	renewals   int32                          // that its supervisor has not dealt with; within Run
+	timedNext  uint32                         // the turn that is timed next, in the low bits of turns: see timedTurn
 
 	// Fixed when it is made, except for args and rules, which a renewal changes between two incarnations. Args are only
 	// read within Run.
@@ -154,6 +155,16 @@ func (a *actor) ref() Ref {
 		return Ref{}
 	}
 	return newRef(a.uid, a.path)
+}
+
+func uidOf(a *actor) abi.Ref { return a.uid }
+
+// kids is the children in their order, including those that are stopping.
+func (a *actor) kids() []*actor {
+	if a == a.sys.user && away(a.sys).ReturnAll() {
+		dormant.InOrder(away(a.sys), &a.super.Family, uidOf)
+	}
+	return a.super.Family.Children()
 }
 
 func (a *actor) parentUID() abi.Ref {

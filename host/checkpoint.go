@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
@@ -36,7 +37,7 @@ var errNotNow = errors.New("host: an actor is between two states")
 // checkpoint copies the state of all durable actors, which rest meanwhile. mark is called when everything that is recorded
 // later comes after the checkpoint; it must not block. each is called with the parts of the checkpoint, of which the first is
 // the head. An actor whose state cannot be saved fails, and there is no checkpoint then.
-func checkpoint(ctx context.Context, s *System, mark func() error, each func([]byte) error) error {
+func checkpoint(ctx context.Context, s *System, mark func() error, each func([]byte, *rebuild.PartOf) error) error {
 	d := s.durable
 	d.checkpoints.Lock()
 	defer d.checkpoints.Unlock()
@@ -48,9 +49,12 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 		return err
 	}
 	d.spawning.Lock()
+	release := away(s).Hold() // behind spawning: who spawns may have one return
 	err := mark()
-	all := treeOf(s)
+	dormant.InOrder(away(s), &s.user.super.Family, uidOf)
+	all, rest := treeOf(s), away(s).Rest()
 	head := headOf(s, all)
+	release()
 	d.spawning.Unlock()
 	if err != nil {
 		return err
@@ -58,9 +62,12 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 	var tooLarge []excess
 	b, err := saved.Encoder.Marshal(head)
 	if err == nil {
-		err = each(b)
+		err = each(b, nil)
 	}
 	for _, a := range all {
+		if err == nil && a.parent == s.user {
+			err = rest.Before(a.uid, each)
+		}
 		if err != nil {
 			return err
 		}
@@ -78,8 +85,11 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 			tooLarge = append(tooLarge, excess{a, len(b)})
 		}
 		if err == nil {
-			err = each(b)
+			err = each(b, nil)
 		}
+	}
+	if err == nil {
+		err = rest.Before(0, each)
 	}
 	for _, x := range tooLarge { // after the checkpoint: they do not keep others from theirs
 		x.a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{
@@ -197,8 +207,6 @@ func headOf(s *System, all []*actor) *saved.Head {
 	h.Lives = s.durable.lives.Save()
 	return h
 }
-
-func uidOf(a *actor) abi.Ref { return a.uid }
 
 // wholeOf copies the state of an actor, which rests.
 func wholeOf(a *actor, s *saved.State) error {
@@ -341,21 +349,13 @@ func (p *repeats) restore(scr *scratch, x *saved.State) error {
 		p.left[x.Ref] = err == nil
 		return err
 	}
-	props.args = Raw(w.Args)
-	if props.typ != x.Type || props.module == nil {
-		return fmt.Errorf("it is a %s, and was a %s: %w", props.typ, x.Type, rebuild.ErrCode)
-	}
 	a, err := parent.reserve(nil, name, props, x.Ref)
 	if err == nil {
-		err = p.runs(a, w.Code)
+		err = p.begins(a, w)
 	}
 	if err != nil {
 		return err
 	}
-	if parent == p.sys.user {
-		p.now[a.uid] = a.rules.Load().limits
-	}
-	p.limitTo(a, w.Limits)
 	restore := func() {
 		if w.Life == life.New {
 			parent.launch(nil, a)
@@ -376,8 +376,17 @@ func (p *repeats) restore(scr *scratch, x *saved.State) error {
 	return err
 }
 
+// begins has an actor that was made go on with the code and the limits that it had.
+func (p *repeats) begins(a *actor, w *saved.Whole) error {
+	if a.parent == p.sys.user {
+		p.now[a.uid] = a.rules.Load().limits
+	}
+	p.limitTo(a, w.Limits)
+	return p.runs(a, w.Code)
+}
+
 // propsOf are the props that an actor was made with; nil: it is left out.
-func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (*Props, error) {
+func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (props *Props, err error) {
 	w := x.Whole
 	switch {
 	case parent == p.sys.user:
@@ -385,22 +394,34 @@ func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (*Props, e
 		if err != nil || found == nil {
 			return nil, err
 		}
-		props := *found.(*Props)
-		return &props, nil
+		props = new(*found.(*Props))
 	case w.Spawned:
 		g, ok := parent.behaviour.(*guest)
 		if !ok {
 			return nil, errors.New("its parent is no guest")
 		}
-		props, err := g.childProps(x.Type, w.Options)
-		return &props, err
+		made, err := g.childProps(x.Type, w.Options)
+		if err != nil {
+			return nil, err
+		}
+		props = &made
+	default:
+		named := named(parent.rules.Load().children, name)
+		if named == nil {
+			return nil, fmt.Errorf("%s starts no such child now", parent.path)
+		}
+		props = new(*named)
 	}
-	named := named(parent.rules.Load().children, name)
-	if named == nil {
-		return nil, fmt.Errorf("%s starts no such child now", parent.path)
+	props.args = Raw(w.Args)
+	return props, fits(props, x.Type)
+}
+
+// fits reports why an actor of a type cannot go on with props.
+func fits(props *Props, typ string) error {
+	if props.typ != typ || props.module == nil {
+		return fmt.Errorf("it is a %s, and was a %s: %w", props.typ, typ, rebuild.ErrCode)
 	}
-	props := *named
-	return &props, nil
+	return nil
 }
 
 // restoreActor is the inverse of wholeOf.

@@ -17,6 +17,9 @@ import (
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
 // workers.
 func (a *actor) spawn(scr *scratch, name string, p *Props, uid abi.Ref) (*actor, error) {
+	if away(a.sys).Len() > 0 {
+		a.child(name) // it returns before its name is asked for
+	}
 	if d := a.sys.durable; d != nil && scr == nil {
 		d.spawning.RLock()
 		defer d.spawning.RUnlock()
@@ -114,14 +117,15 @@ func (a *actor) startChildren(scr *scratch) {
 
 // child finds a child by its name.
 func (a *actor) child(name string) *actor {
-	if m := a.super.Family.Find(name); m != nil {
+	m := a.super.Family.Find(name)
+	if m == nil && a == a.sys.user && away(a.sys).ReturnNamed(name) {
+		m = a.super.Family.Find(name)
+	}
+	if m != nil {
 		return m.Child
 	}
 	return nil
 }
-
-// kids is the children in their order, including those that are stopping.
-func (a *actor) kids() []*actor { return a.super.Family.Children() }
 
 // getOrSpawn finds the child of a name, or makes it. It waits for a child that is stopping: its
 // name is free when it has gone.
@@ -186,7 +190,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		}
 		a.args = args
 	}
-	err := a.openAccount()
+	err := a.openAccount(away(s).Has(uid))
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,5 @@
 package host
 
-import (
-	"sync/atomic"
-	"time"
-)
-
 // The end of a tree. From the moment that an actor stops, what is below it makes no new turns and no new children: a
 // message there becomes a dead letter a moment later anyway, and actors that start others faster than they can be
 // stopped would never end. Last turns are the exception. They begin within half of the stop grace; what has not had
@@ -26,20 +21,4 @@ func (a *actor) ending() (top *actor) {
 		}
 	}
 	return top
-}
-
-// lastTurns is how long last turns may begin below an actor that waits for its children to end, and how many have not.
-type lastTurns struct {
-	by      time.Time
-	unheard atomic.Int32
-}
-
-// late reports whether there is no time for a last turn. l may be nil: nothing waits.
-func (l *lastTurns) late(now time.Time) bool { return l != nil && now.After(l.by) }
-
-// miss notes an actor that has had none.
-func (l *lastTurns) miss() {
-	if l != nil {
-		l.unheard.Add(1)
-	}
 }

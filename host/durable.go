@@ -145,6 +145,7 @@ func keepStill(ctx context.Context, s *System) error {
 func freezeDurable(s *System) {
 	if d := s.durable; d != nil && !d.frozen.Swap(true) {
 		d.still.Store(true)
+		away(s).Drop()
 		if f, ok := s.cfg.recorder.(record.Freezer); ok {
 			f.Freeze()
 		}

@@ -224,14 +224,14 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 		what, kind, payload = "before the restart", abi.KindPreRestart, nil
 	}
 	top := a.doomed()
-	if top != nil && top.last.Load().late(a.Now()) {
-		top.last.Load().miss()
+	if top != nil && top.last.Load().Late(a.Now()) {
+		top.last.Load().Miss()
 		return
 	}
 	x, err := g.inst.Get(scr.w)
 	if err != nil {
 		if top != nil {
-			top.last.Load().miss()
+			top.last.Load().Miss()
 			return
 		}
 		a.sys.logf(a, abi.LogError, "%s: %v", what, err)

@@ -17,8 +17,8 @@ const (
 	pathBytes  = 3 // a byte of an actor's path: it is there as a text and as elements, and in its parent
 )
 
-// openAccount begins the account of a new actor and counts it in its pool.
-func (a *actor) openAccount() error {
+// openAccount begins the account of a new actor and counts it in its pool, which has room reserved for one that returns late.
+func (a *actor) openAccount(reserved bool) error {
 	a.pool = a.sys.pool
 	if a.parent != nil {
 		a.pool = a.parent.pool
@@ -35,13 +35,18 @@ func (a *actor) openAccount() error {
 			a.pool = pool
 		}
 	}
+	base := actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + box.BoxBytes(box.FreeBox) + int64(a.props.optionBytes)
+	if a.account.Init(a.pool, a.rules.Load().limits.Held); reserved { // it returns
+		a.pool.Claim()
+		a.account.Note(account.Base, base)
+		return nil
+	}
 	if a.parent != nil { // the guardians are nobody's
 		if err := a.pool.Enter(); err != nil {
 			return fmt.Errorf("%w: %w", ErrLimit, err)
 		}
 	}
-	a.account.Init(a.pool, a.rules.Load().limits.Held)
-	if err := a.account.Set(account.Base, actorBytes+int64(len(a.args))+pathBytes*int64(len(a.path))+box.BoxBytes(box.FreeBox)+int64(a.props.optionBytes)); err != nil {
+	if err := a.account.Set(account.Base, base); err != nil {
 		a.leavePool()
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}

@@ -53,7 +53,7 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	cause, held := s.cause, s.held
 	if f != nil {
 		if g, ok := a.behaviour.(*guest); !ok || !g.startsLater(f, s) {
-			a.fail(scr, initFailure(f), life.ByItself)
+			a.fail(scr, life.OfStart(f), life.ByItself)
 		}
 		return
 	}
@@ -78,20 +78,6 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 		a.sys.bus.Publish(e)
 	}
 	a.super.Reconsider(a.in(scr))
-}
-
-// initFailure is f as the failure of a start.
-func initFailure(f *abi.Failure) *abi.Failure {
-	if f.Kind == abi.FailureInit {
-		return f
-	}
-	g := *f
-	g.Kind = abi.FailureInit
-	g.Reason = f.Kind.String()
-	if f.Reason != "" {
-		g.Reason += ": " + f.Reason
-	}
-	return &g
 }
 
 // fail suspends the actor and tells its supervisor. A further failure before the decision changes nothing.
@@ -348,7 +334,7 @@ func (a *actor) stopNow(scr *scratch, reason string, how life.Ending) {
 		a.finishStop(scr)
 		return
 	}
-	a.last.Store(&lastTurns{by: a.Now().Add(a.sys.cfg.grace / 2)})
+	a.last.Store(&life.LastTurns{By: a.Now().Add(a.sys.cfg.grace / 2)})
 	a.tree.stops.Add(1)
 	for _, k := range a.super.Family.Children() {
 		k.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "the parent stops"}})
@@ -384,7 +370,7 @@ func (a *actor) finishStop(scr *scratch) {
 	a.life.Do(life.End)
 	if l := a.last.Load(); l != nil {
 		a.tree.stops.Add(-1)
-		if n := l.unheard.Load(); n > 0 {
+		if n := l.Unheard.Load(); n > 0 {
 			a.sys.logf(a, abi.LogWarn, "%d actors below it have ended without a last turn: there was no time or no room for more within %v", n, a.sys.cfg.grace/2)
 		}
 	}

@@ -43,7 +43,7 @@ func (a *actor) setPaused(scr *scratch, on, below bool) {
 		if on {
 			order.Kind = sysmail.Pause
 		}
-		for _, k := range a.super.Family.Children() {
+		for _, k := range a.kids() {
 			k.post(scr, order)
 		}
 	}

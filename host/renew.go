@@ -98,6 +98,7 @@ func renewCode(a *actor) bool {
 
 // actorsOf are the actors of a module that are not ending, sorted by path.
 func actorsOf(s *System, m *Module) (all []*actor) {
+	away(s).ReturnAll()
 	s.table.Each(func(a *actor) {
 		if a.props.module == m && a.parent != nil && !a.life.State().Ending() {
 			all = append(all, a)

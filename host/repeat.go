@@ -30,7 +30,7 @@ import (
 
 func init() {
 	rebuild.Open, rebuild.Look = openRepeats, lookFor
-	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() error, each func([]byte) error) error {
+	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() error, each func([]byte, *rebuild.PartOf) error) error {
 		return checkpoint(ctx, system.(*System), mark, each)
 	}
 	rebuild.Part = saved.Part
@@ -493,11 +493,13 @@ func (p *repeats) Release() {
 	var all []*actor
 	s.table.Each(func(a *actor) { all = append(all, a) })
 	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
-	if s.durable != nil {
+	p.limits.Lock()
+	if p.released = true; s.durable != nil {
 		for _, a := range treeOf(s) {
 			p.limitNow(a)
 		}
 	}
+	p.limits.Unlock()
 	for _, a := range all {
 		held := p.held[a.uid]
 		if g, ok := a.behaviour.(*guest); ok && g.start != nil {

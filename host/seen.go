@@ -30,7 +30,7 @@ func (v View) Info(ref Ref) (Info, error) {
 	}
 	var i Info
 	a.info(&i)
-	i.Children = a.super.Family.Len()
+	i.Children = a.super.Family.Len() + away(s).Below(a.uid)
 	return i, nil
 }
 
@@ -71,6 +71,7 @@ func appendInfo(s *System, to []Info, c *look.Census) []Info {
 			a.info(&to[len(to)-1])
 		}
 	}
+	defer away(s).Hold()() // each is on one side
 	s.table.Each(func(a *actor) {
 		if c != nil && !c.Meets(&a.counted) {
 			return
@@ -82,7 +83,7 @@ func appendInfo(s *System, to []Info, c *look.Census) []Info {
 		}
 	})
 	flush()
-	return to
+	return away(s).AppendInfo(to)
 }
 
 // Held is what the host holds for an actor at the moment; ErrUnknown if it has stopped.
@@ -171,7 +172,7 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 		x.Record, x.Left = &record, left
 	}
 	a.info(&x.Info)
-	x.Children = a.super.Family.Len()
+	x.Children = a.super.Family.Len() + away(s).Below(a.uid)
 	return x, nil
 }
 
@@ -179,10 +180,11 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 // those of a type included: an actor that stops during the call counts once, as living or as stopped.
 func (v View) Stats() Stats {
 	s := v.sys
-	st := Stats{Actors: s.table.Len(), Asleep: int(s.asleep.Load()), Crashes: s.totals.Crashes.Load(), Restarts: s.totals.Restarts.Load()}
+	st := Stats{Actors: s.table.Len() + away(s).Len(), Asleep: int(s.asleep.Load()) + away(s).Len(), Crashes: s.totals.Crashes.Load(), Restarts: s.totals.Restarts.Load()}
 	_, st.DeadLetters = s.dead.All()
 	living := map[string]*TypeStats{}
 	st.Types = s.totals.Count(func(c *look.Census) {
+		defer away(s).Hold()() // each is on one side
 		s.table.Each(func(a *actor) {
 			if a.parent == nil || !c.Meets(&a.counted) {
 				return // a guardian is nobody's
@@ -191,6 +193,7 @@ func (v View) Stats() Stats {
 			t.Actors++
 			t.Add(&a.tally)
 		})
+		away(s).Count(&living)
 	})
 	for typ, t := range living {
 		t.Join(st.Types[typ])
@@ -208,6 +211,7 @@ func (v View) Tree() Node { tree, _ := v.TreeUpTo(math.MaxInt); return tree }
 
 // TreeUpTo is Tree with at most most actors, at least /user, each before those below it. whole: there are no more.
 func (v View) TreeUpTo(most int) (tree Node, whole bool) {
+	defer away(v.sys).Hold()() // each is on one side
 	tree = v.sys.user.node(&most)
 	return tree, most >= 0
 }
@@ -219,13 +223,14 @@ func (a *actor) node(most *int) Node {
 	if x := a.turn; x != nil {
 		n.Asleep = !x.awake() && a.life.State() == life.Running
 	}
-	for _, k := range a.kids() {
+	for _, k := range a.super.Family.Children() {
 		if *most <= 0 {
 			*most = -1
 			break
 		}
 		n.Children = append(n.Children, k.node(most))
 	}
+	n.Children = away(a.sys).AppendNodes(n.Children, a.uid, most)
 	return n
 }
 
@@ -233,7 +238,7 @@ func (a *actor) node(most *int) Node {
 func (v View) Totals() Totals {
 	s := v.sys
 	t := Totals{
-		Actors: s.table.Len(), Asleep: int(s.asleep.Load()), Crashes: s.totals.Crashes.Load(), Restarts: s.totals.Restarts.Load(),
+		Actors: s.table.Len() + away(s).Len(), Asleep: int(s.asleep.Load()) + away(s).Len(), Crashes: s.totals.Crashes.Load(), Restarts: s.totals.Restarts.Load(),
 		DeadLetters: s.dead.N(), Held: s.pool.Held(), Workers: s.disp.Stats().Workers,
 	}
 	t.HeldLimit, t.ActorLimit = s.pool.Bounds()

@@ -26,7 +26,7 @@ var nodes = paths.Nodes[*actor]{
 	Elements: func(a *actor) []string { return a.elements },
 	Child:    (*actor).child,
 	Children: (*actor).kids,
-	Count:    func(a *actor) int { return a.super.Family.Len() },
+	Count:    func(a *actor) int { return a.super.Family.Len() + away(a.sys).Below(a.uid) },
 }
 
 // parsePath reads a path as an actor writes it: "./a" below it, "../a" beside it, "/a"

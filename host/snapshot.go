@@ -119,7 +119,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 // checkpoint.
 func (a *actor) restoreHeld(scr *scratch, s *saved.State) error {
 	return s.Work(&a.work, a, func(w *saved.Watch) error {
-		if t := a.sys.here(w.Ref); s.Whole != nil && (s.Whole.Knows(w.Ref) || t != nil && t.durable) {
+		if t := a.sys.table.Peek(w.Ref); s.Whole != nil && (s.Whole.Knows(w.Ref) || t != nil && t.durable || away(a.sys).Has(w.Ref)) {
 			_, err := a.work.AddWatch(a, w.Ref, w.Path)
 			return err
 		}

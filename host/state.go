@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/directory"
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/extensions"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/lives"
@@ -121,7 +122,16 @@ type durability struct {
 	unsaved     map[abi.Ref]bool // actors that have failed because their state could not be saved
 	spawning    sync.RWMutex     // read: a durable actor is being made from outside
 
-	lives *lives.Table // of actors below a guardian
+	lives *lives.Table                   // of actors below a guardian
+	away  atomic.Pointer[dormant.Actors] // that have not returned
+}
+
+// away are the durable actors that have not returned; nil: there are none.
+func away(s *System) *dormant.Actors {
+	if s.durable == nil {
+		return nil
+	}
+	return s.durable.away.Load()
 }
 
 // repeats is a system that is being rebuilt.
@@ -150,6 +160,9 @@ type repeats struct {
 	known        map[abi.Ref]bool   // actors whose limits are in the records
 
 	over atomic.Bool // all is repeated, and what is spawned is new
+
+	limits   sync.Mutex // of now and known, while actors return
+	released bool
 
 	flights rebuild.Flights[*actor]
 }

@@ -30,6 +30,7 @@ type Store struct {
 	Sync     durable.Sync
 	Interval time.Duration // of durable.Interval
 	Recovery time.Duration
+	Lazy     bool          // actors return when something comes for them
 	Keep     time.Duration // how long what is not needed any more is kept; 0: not at all
 	KeyEnv   string        // the variable that has the key; "" for none
 	KeyFile  string        // the file that has it, absolute; "" for none
@@ -53,6 +54,7 @@ var storeShape = object("where durable actors are kept",
 	optional("size", sizeIn("bytes of its files; default: 10GiB", durable.MinSize, 1<<50)),
 	optional("sync", pattern(none, "what a turn waits for before it takes effect: "+syncWhat+"; default: always", syncWhat, `^(always|never|[0-9].*)$`)),
 	optional("recovery", duration("how long it may take to repeat what came after the last checkpoint; default: 1s")),
+	optional("return", enum("when durable actors return: at the start, or late, when something comes for them; default: start", "start", "late")),
 	optional("keep", duration("how long the store can be copied as it was, see wasmactors store fork --at; default: 0, not at all")),
 	optional("key", object("encrypts the log; 32 bytes in hexadecimal or base64: either env, file or command",
 		optional("env", pattern(service.ReachEnv, "the variable of the environment that has the key", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`)),
@@ -81,6 +83,7 @@ func (c *checker) store(m *Manifest, v view) *Store {
 	if s.Recovery = v.duration("recovery", durable.DefaultRecovery); s.Recovery < durable.MinRecovery || s.Recovery > time.Hour {
 		c.at(v.get("recovery").n, "store.recovery must be between %v and 1h", durable.MinRecovery)
 	}
+	s.Lazy = v.text("return") == "late"
 	if s.Keep = v.duration("keep", 0); s.Keep != 0 && (s.Keep < durable.MinKeep || s.Keep > durable.MaxKeep) {
 		c.at(v.get("keep").n, "store.keep must be 0, or between %v and ten years", durable.MinKeep)
 	}
@@ -253,7 +256,7 @@ func (w *printout) Write(p []byte) (int, error) {
 // Options are those that the store is opened with.
 func (s *Store) Options() (durable.Options, error) {
 	key, err := s.key()
-	return durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Recovery: s.Recovery, Keep: s.Keep, Key: key}, err
+	return durable.Options{Dir: s.Path, Size: s.Size, Sync: s.Sync, Interval: s.Interval, Recovery: s.Recovery, Lazy: s.Lazy, Keep: s.Keep, Key: key}, err
 }
 
 // Open opens the store.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster/journal"
+	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
@@ -41,6 +42,9 @@ func TestStoreKeys(t *testing.T) {
 		{"store: {path: s, size: 1MiB}\nactors: {a: {type: m/echo}}\n", "store.size"},
 		{"store: {path: s, sync: 5h}\nactors: {a: {type: m/echo}}\n", "between 1ms and 1m"},
 		{"store: {path: s, recovery: 50ms}\nactors: {a: {type: m/echo, durable: true, limits: {durable: 64MiB}}}\n", ""},
+		{"store: {path: s, return: late}\nactors: {a: {type: m/echo, durable: true}}\n", ""},
+		{"store: {path: s, return: start}\nactors: {a: {type: m/echo, durable: true}}\n", ""},
+		{"store: {path: s, return: never}\nactors: {a: {type: m/echo, durable: true}}\n", "return"},
 		{"store: {path: s, keep: 168h}\nactors: {a: {type: m/echo}}\n", ""},
 		{"store: {path: s, keep: 5s}\nactors: {a: {type: m/echo}}\n", "store.keep must be 0, or between 1m0s and ten years"},
 		{"store: {path: s, recovery: 5ms}\nactors: {a: {type: m/echo}}\n", "store.recovery must be between 10ms and 1h"},
@@ -71,6 +75,11 @@ func TestStoreKeys(t *testing.T) {
 				t.Error(m.Actors[0].Limits.Durable, m.Actors[1].Limits.Durable)
 			}
 			continue
+		}
+		if o := (durable.Options{}); c.want == "" && m.Store.KeyEnv == "" && len(m.Store.KeyCommand) == 0 {
+			if o, err = m.Store.Options(); err != nil || o.Lazy != strings.Contains(c.manifest, "return: late") {
+				t.Errorf("%s\n%v, %v", c.manifest, o.Lazy, err)
+			}
 		}
 		if c.want == "" && m.Store.Path != filepath.Join(dir, "s") {
 			t.Error(m.Store)

@@ -215,11 +215,18 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	var raw [][]byte
 	var bytes, work int64 // before it
 	waits := 0
-	add := func(part []byte) error {
-		of, err := port.Part(part)
+	known := map[int]*port.PartOf{} // by the number of the part
+	added := 0
+	add := func(part []byte) (err error) {
+		of := known[added]
+		delete(known, added)
+		if added++; of == nil {
+			of = new(port.PartOf)
+			*of, err = port.Part(part)
+		}
 		if err == nil {
-			s.modules.has(&of)
-			p.add(&of, part)
+			s.modules.has(of)
+			p.add(of, part)
 		}
 		return err
 	}
@@ -243,7 +250,10 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 			}
 		}
 		return err
-	}, func(part []byte) (err error) {
+	}, func(part []byte, of *port.PartOf) (err error) {
+		if of != nil {
+			known[added+len(raw)] = of
+		}
 		raw, waits = append(raw, part), waits+len(part) // copying is quicker than compressing: actors wait
 		for waits > mostRaw && len(raw) > 0 && err == nil {
 			err = add(raw[0])
@@ -256,14 +266,21 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 		err = add(raw[i])
 		raw[i] = nil
 	}
+	if damage := (*wal.Damage)(nil); errors.As(err, &damage) || errors.Is(err, ErrRecord) {
+		return s.fail(err) // of one that has not returned: all further checkpoints would end there
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.write(at, p); err != nil {
+	written, err := s.write(at, p)
+	if err != nil {
 		return err
 	}
 	if err := s.settle(at); err != nil {
 		return err
+	}
+	if err := s.reshelve(written, p); err != nil {
+		return s.fail(err)
 	}
 	s.mu.Lock()
 	s.due.Store(min(max(leastDue, int64(len(p.to))), s.opt.Size/8))
@@ -281,8 +298,9 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 // mostRaw is how many bytes of a checkpoint are copied before actors wait for the compression.
 const mostRaw = 64 << 20
 
-// write writes the pieces of a checkpoint, and waits until they are durable.
-func (s *Store) write(at wal.Position, p *packer) error {
+// write writes the pieces of a checkpoint, and waits until they are durable. It returns where they are.
+func (s *Store) write(at wal.Position, p *packer) (*shelf, error) {
+	where := &shelf{store: s, mark: at}
 	end := done{mark: at, actors: uint32(p.n - 1)}
 	end.frames, end.states = p.end()
 	end.bytes, end.sum = uint64(len(p.to)), crc32.Checksum(p.to, castagnoli)
@@ -298,15 +316,16 @@ func (s *Store) write(at wal.Position, p *packer) error {
 				err, waits = s.log.Await(s.stop, p), 0 // so much at a time: records of others are written in between
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
+			where.pieces = append(where.pieces, p)
 			b = b[n:]
 		}
 		before = to
 	}
 	last, err := s.append(end.encode())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.log.Await(s.stop, last)
+	return where, s.log.Await(s.stop, last)
 }

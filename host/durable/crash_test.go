@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,10 +26,19 @@ type stepped struct {
 // both is for a: it counts, and so does b.
 var both = script(rec(recAdd, 1), rec(0, 0, send("/user/b", add)))
 
+// openStepped opens it in one of both ways, alternately: every test that opens many has both.
 func openStepped(t testing.TB, fs wal.FS, props Props) (*stepped, error) {
 	t.Helper()
+	return openSteppedAs(t, fs, props, opens.Add(1)%2 == 0)
+}
+
+var opens atomic.Uint64 // systems in steps
+
+// openSteppedAs is openStepped; late has actors return late.
+func openSteppedAs(t testing.TB, fs wal.FS, props Props, late bool) (*stepped, error) {
+	t.Helper()
 	random := rand.NewChaCha8([32]byte{1})
-	store, err := Open(Options{Dir: "store", FS: fs, Sim: &Sim{Rand: random, Segment: 64 << 10, Secret: host.Secret{5}}})
+	store, err := Open(Options{Dir: "store", FS: fs, Lazy: late, Sim: &Sim{Rand: random, Segment: 64 << 10, Secret: host.Secret{5}}})
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +174,7 @@ func TestEveryCrashOfASystem(t *testing.T) {
 	for changes := first; changes <= fs.Done(); changes++ {
 		for seed := range uint64(thorough.Of(8, 100)) {
 			after := fs.After(changes, rand.New(rand.NewPCG(seed, uint64(changes))))
-			x, err := openStepped(t, after, props)
+			x, err := openSteppedAs(t, after, props, (seed+uint64(changes))%2 == 0)
 			if err != nil {
 				t.Errorf("after %d changes, seed %d: %v", changes, seed, err)
 				continue
@@ -203,7 +213,7 @@ func TestEveryByteOfASystem(t *testing.T) {
 		for at := 0; at < used; at += stride(61) {
 			x := end.Copy()
 			x.Flip(name, 8*at+at%8)
-			w, err := openStepped(t, x, props)
+			w, err := openSteppedAs(t, x, props, at/stride(61)%2 == 0)
 			if err != nil {
 				if d := new(wal.Damage); !errors.As(err, &d) && !errors.Is(err, ErrRecord) {
 					t.Errorf("%s, byte %d: it is not said what is damaged: %v", name, at, err)
@@ -232,6 +242,7 @@ func TestEveryFailureOfADisk(t *testing.T) {
 			failed := 0
 			for n, reached := 0, true; reached; n += 1 {
 				reached = false
+				late := (n%2 == 0) == good // of two ways to fail each call, each has one
 				fs := crashfs.New()
 				fs.Fail(func(i int, _ string) error {
 					if i == n || good && i > n {
@@ -241,7 +252,7 @@ func TestEveryFailureOfADisk(t *testing.T) {
 					return nil
 				})
 				var all []known
-				w, err := openStepped(t, fs, props)
+				w, err := openSteppedAs(t, fs, props, late)
 				switch {
 				case err == nil:
 					all = w.work(fs)
@@ -256,7 +267,7 @@ func TestEveryFailureOfADisk(t *testing.T) {
 					t.Errorf("call %d: %v", n, err)
 				}
 				fs.Fail(nil)
-				x, err := openStepped(t, fs.After(fs.Done(), rand.New(rand.NewPCG(1, uint64(n)))), props)
+				x, err := openSteppedAs(t, fs.After(fs.Done(), rand.New(rand.NewPCG(1, uint64(n)))), props, late)
 				if err != nil {
 					t.Errorf("call %d, the next process: %v", n, err)
 					continue

@@ -101,18 +101,28 @@ type world struct {
 // open starts a system with the store of a folder.
 func open(t testing.TB, dir string, props Props, change ...func(*Options)) (*world, error) {
 	t.Helper()
-	o := Options{Dir: dir}
+	w, x, err := recovered(t, dir, props, change...)
+	if err == nil {
+		x.Release()
+	}
+	return w, err
+}
+
+// recovered is a system that is about to be released.
+func recovered(t testing.TB, dir string, props Props, change ...func(*Options)) (*world, *Starting, error) {
+	t.Helper()
+	o := Options{Dir: dir, Lazy: true}
 	for _, f := range change {
 		f(&o)
 	}
 	store, err := Open(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w := &world{t: t, store: store, dir: dir, props: props}
 	x, err := store.Prepare(config(), props)
 	if err != nil {
-		return nil, errorsOf(err, store.Close())
+		return nil, nil, errorsOf(err, store.Close())
 	}
 	w.System = x.System()
 	outside := host.Func(func(ctx *host.Context, m host.Message) error {
@@ -130,7 +140,7 @@ func open(t testing.TB, dir string, props Props, change ...func(*Options)) (*wor
 	if err != nil {
 		x.Abandon()
 		_ = w.Close(context.Background())
-		return nil, errorsOf(err, store.Close())
+		return nil, nil, errorsOf(err, store.Close())
 	}
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		if !back[name] {
@@ -139,8 +149,7 @@ func open(t testing.TB, dir string, props Props, change ...func(*Options)) (*wor
 			}
 		}
 	}
-	x.Release()
-	return w, nil
+	return w, x, nil
 }
 
 func config() host.Config {

@@ -31,7 +31,8 @@ type packer struct {
 	to    []byte // all frames
 	ends  []int  // of the frames, in to
 	index dormant.Builder
-	n     int // parts
+	bytes []byte // of the index
+	n     int    // parts
 }
 
 func newPacker() *packer {
@@ -72,7 +73,8 @@ func (p *packer) end() (pieces uint32, states uint64) {
 		pieces += uint32(piecesOf(end - before))
 		before = end
 	}
-	p.to = p.z.EncodeAll(p.index.Bytes(), p.to)
+	p.bytes = p.index.Bytes()
+	p.to = p.z.EncodeAll(p.bytes, p.to)
 	p.ends = append(p.ends, len(p.to))
 	return pieces, uint64(before)
 }

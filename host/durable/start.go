@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/rebuild"
@@ -31,6 +32,8 @@ type Starting struct {
 	gone   []life       // of actors below /user that are forgotten
 	props  Props
 	system *host.System
+	end    *done           // of the checkpoint, if it has an index
+	away   *dormant.Actors // that stay in it
 
 	released bool
 }
@@ -73,6 +76,7 @@ func (x *Starting) read() error {
 	gone := map[string]wal.Position{} // forgotten since the checkpoint, and until when
 	var at []wal.Position             // of x.left
 	var g gathered
+	var lazily *gatherLazily
 	var all records
 	for r, err := range x.store.log.Read(from) {
 		if err != nil {
@@ -89,11 +93,20 @@ func (x *Starting) read() error {
 				x.store.probation = v // nobody else has the store yet
 			case *mark:
 				g = gathered{at: r.At}
+				if x.end != nil && x.end.mark == r.At && x.store.opt.Lazy {
+					lazily = &gatherLazily{shelf: &shelf{store: x.store, mark: r.At}, end: x.end}
+				}
 			case *piece:
-				g.add(v)
+				if lazily != nil && v.mark == x.end.mark {
+					lazily.add(r.At, v)
+				} else {
+					g.add(v)
+				}
 			case *done:
 				var parts [][]byte
-				if parts, err = g.end(v); parts == nil {
+				if lazily != nil && v.mark == x.end.mark {
+					parts = [][]byte{}
+				} else if parts, err = g.end(v); parts == nil {
 					break
 				}
 				x.parts, x.mark, x.size = parts, g.at, int64(v.bytes)
@@ -110,7 +123,54 @@ func (x *Starting) read() error {
 	if x.parts == nil && x.first > firstPosition {
 		return fmt.Errorf("%w: the log begins at position %d, and no checkpoint has what came before", ErrRecord, x.first)
 	}
+	if lazily != nil {
+		if err := x.rest(lazily, gone); err != nil {
+			return err
+		}
+	}
 	return x.forget(at, gone)
+}
+
+// rest reads the parts of a checkpoint that actors need at once.
+func (x *Starting) rest(g *gatherLazily, gone map[string]wal.Position) error {
+	index, err := g.open()
+	if err != nil {
+		return err
+	}
+	concerned := map[abi.Ref]bool{}
+	for i := range x.left {
+		r := &x.left[i]
+		if concerned[r.Actor] = true; r.Signal != nil {
+			concerned[r.Signal.From], concerned[r.Signal.Other] = true, true
+		}
+	}
+	names := map[string]bool{}
+	for path := range gone {
+		names[path[strings.LastIndexByte(path, '/')+1:]] = true
+	}
+	p := x.store.probation
+	s := x.store
+	if x.away, err = dormant.New(index, func(r *dormant.Row) bool {
+		return (p == nil || p.Over) && !concerned[r.Ref] && !names[r.Name]
+	}); err != nil {
+		return err
+	}
+	s.away, s.shelf = x.away, g.shelf
+	x.away.Load = func(row int) ([]byte, error) { return s.shelf.part(row + 1) }
+	x.away.Failed = func(err error) { _ = s.fail(err) } // also if it has no room: others must not find that there is no such actor
+	stays := map[int]bool{}
+	x.away.Each(func(r *dormant.Row) { stays[r.N] = true })
+	for i := -1; i < index.Rows(); i++ {
+		if stays[i] {
+			continue
+		}
+		part, err := s.shelf.part(i + 1)
+		if err != nil {
+			return err
+		}
+		x.parts = append(x.parts, part)
+	}
+	return nil
 }
 
 // scan reads the log as far as that finds the last checkpoint, and brings the index of events up to it. It returns where the batch
@@ -149,7 +209,10 @@ func (x *Starting) scan() (from wal.Position, err error) {
 				return 0, fmt.Errorf("position %d: %w", r.At, err)
 			}
 			if d := v.(*done); last != 0 && d.mark == last {
-				from, x.mark = begins, last
+				from, x.mark, x.end = begins, last, nil
+				if d.frames > 0 {
+					x.end = d
+				}
 			}
 		}
 	}
@@ -216,6 +279,11 @@ func (x *Starting) System() *host.System { return x.system }
 // After an error the system can only be abandoned.
 func (x *Starting) Recover() (back map[string]bool, err error) {
 	defer func() { x.left, x.parts, x.gone = nil, nil, nil }()
+	if x.away.Len() > 0 {
+		if err := x.built.Rest(x.away); err != nil {
+			return nil, err
+		}
+	}
 	if x.parts != nil {
 		if err := x.built.Restore(x.parts); err != nil {
 			return nil, err
@@ -240,7 +308,11 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 		m.Recovered(x.system)
 	}
 	back = map[string]bool{}
+	x.away.Each(func(r *dormant.Row) { back[r.Name] = true })
 	for name := range x.props {
+		if back[name] {
+			continue
+		}
 		if _, gone := x.system.Lookup("/user/" + name); gone == nil {
 			back[name] = true
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/wal"
@@ -57,6 +58,9 @@ type Options struct {
 	// Recovery is how long it may take to repeat what came after a checkpoint; about twice as often there is one.
 	// DefaultRecovery if it is 0, at least MinRecovery.
 	Recovery time.Duration
+	// Lazy has durable actors below /user that have nothing under way stay in the checkpoint until a message, a signal or an order comes
+	// for them: a start does not wait for them, and they take about 100 bytes until then. What cannot be read then fails the store.
+	Lazy bool
 	// Keep is how long what is not needed any more is kept, so that a copy can be made of the store as it was: see Store.ExportAll. It has
 	// a quarter of Size. 0: not at all; else between MinKeep and MaxKeep. A store that is not in a folder keeps nothing.
 	Keep time.Duration
@@ -132,6 +136,9 @@ type Store struct {
 	end     context.CancelFunc // of stop
 	kept    chan struct{}      // nobody makes checkpoints any more; nil: nobody has
 	writing sync.Mutex         // a checkpoint is being made
+
+	away  *dormant.Actors // that have not returned; nil: there were none. Starting and checkpoints have it
+	shelf *shelf          // where they are
 
 	probation *record.Probation // that was remembered last; nil: none was
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/record"
 )
@@ -62,6 +63,15 @@ func Open(config host.Config, props Props) (*Rebuilt, error) {
 // records after the checkpoint then. After an error the system can only be closed.
 func (r *Rebuilt) Restore(parts [][]byte) error {
 	if err := r.port.Restore(parts); err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	return nil
+}
+
+// Rest has actors of a checkpoint stay there until something comes for them. It is called once at most, before [Rebuilt.Restore], which is
+// given the others.
+func (r *Rebuilt) Rest(x *dormant.Actors) error {
+	if err := r.port.Rest(x); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
 	return nil

@@ -176,6 +176,31 @@ func (p *Pool) Enter() error {
 	return nil
 }
 
+// Reserve counts actors and bytes in p and all above, unless one of them has no room. Negative numbers give back what was reserved.
+func (p *Pool) Reserve(actors, bytes int64) error {
+	for q := p; q != nil && actors > 0; q = q.above {
+		if q.most > 0 && q.actors.Load()+actors > q.most {
+			return &Error{What: "actors", Whose: q.whose(), Key: q.prefix + "actors", Bound: q.most}
+		}
+	}
+	if bytes <= 0 {
+		p.take(bytes)
+	} else if err := p.reserve(Base, bytes); err != nil {
+		return err
+	}
+	for q := p; q != nil; q = q.above {
+		q.actors.Add(actors)
+	}
+	return nil
+}
+
+// Claim counts an actor that has its place reserved in the pool above all: nothing refuses it.
+func (p *Pool) Claim() {
+	for q := p; q.above != nil; q = q.above {
+		q.actors.Add(1)
+	}
+}
+
 // Leave undoes Enter.
 func (p *Pool) Leave() {
 	for q := p; q != nil; q = q.above {

@@ -13,6 +13,7 @@ import (
 // goroutine.
 type Table[T any] struct {
 	slots atomic.Pointer[[]slot[T]]
+	miss  atomic.Pointer[func(abi.Ref) bool]
 	mu    sync.Mutex
 	live  int
 	used  int // keys ever put since the last growth, live or not
@@ -25,8 +26,22 @@ type slot[T any] struct {
 
 const smallest = 64
 
+// Missing has f called with refs that Get does not find. If it is true f has entered what has the ref, and Get finds that.
+func (t *Table[T]) Missing(f func(abi.Ref) bool) { t.miss.Store(&f) }
+
 // Get is the entry of a ref, or nil.
 func (t *Table[T]) Get(ref abi.Ref) *T {
+	if v := t.Peek(ref); v != nil {
+		return v
+	}
+	if f := t.miss.Load(); f != nil && ref != 0 && (*f)(ref) {
+		return t.Peek(ref)
+	}
+	return nil
+}
+
+// Peek is Get without what Missing was given.
+func (t *Table[T]) Peek(ref abi.Ref) *T {
 	p := t.slots.Load()
 	if p == nil || ref == 0 {
 		return nil

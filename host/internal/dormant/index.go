@@ -9,7 +9,6 @@ import (
 	"math"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 )
 
 // An index has what a start must know of a checkpoint without its states. Numbers are LEB128, refs 8 bytes, little endian; texts have
@@ -26,6 +25,22 @@ const indexVersion = 1
 // Frame is a frame of a checkpoint: so many pieces have so many parts, whole ones. Both are 1 at least.
 type Frame struct{ Pieces, Parts int }
 
+// Part is what a part of a checkpoint is about.
+type Part struct {
+	Path, Type  string
+	Ref, Parent abi.Ref
+	Turns       uint64
+	Codes       [3][]byte // fingerprints of what it runs, of what its next incarnation begins with, and of what it can go back to; nil: the same, or none
+
+	// Name is the last element of the path. Busy: it decides about its children, the head about those of /user.
+	Name string
+	Busy bool
+	// Sort is that of an inert actor as text; empty: it has something under way, or may have.
+	Sort        string
+	Incarnation uint64
+	Held        int // bytes of its guest's state
+}
+
 // Builder makes the index of a checkpoint. The zero value is empty.
 type Builder struct {
 	frames []Frame
@@ -36,7 +51,7 @@ type Builder struct {
 	parts  uint64  // behind the last frame
 	above  []above // the last actor, and those above it
 	busy   bool    // /user decides about its children
-	last   rebuild.PartOf
+	last   Part
 }
 
 // above is an actor with what a child of it needs to know.
@@ -47,7 +62,7 @@ type above struct {
 }
 
 // Add adds a part, the head first. Each is behind its parent, and nobody else's children are in between.
-func (b *Builder) Add(of *rebuild.PartOf) {
+func (b *Builder) Add(of *Part) {
 	if b.parts++; of.Path == "" {
 		b.busy = of.Busy
 		return
@@ -102,7 +117,7 @@ func (b *Builder) Cut(pieces int) {
 // Bytes is the index.
 func (b *Builder) Bytes() []byte {
 	b.settle(0)
-	b.last = rebuild.PartOf{}
+	b.last = Part{}
 	to := binary.AppendUvarint([]byte{indexVersion}, uint64(len(b.frames)))
 	for _, f := range b.frames {
 		to = binary.AppendUvarint(binary.AppendUvarint(to, uint64(f.Pieces)), uint64(f.Parts))

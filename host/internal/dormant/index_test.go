@@ -10,19 +10,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 )
 
 const root = "wasm://w/user"
 
 // planted is a tree in the order of a checkpoint: the path of each actor says where it is.
-func planted(t *rapid.T) (all []rebuild.PartOf) {
+func planted(t *rapid.T) (all []Part) {
 	next := abi.Ref(100)
 	var grow func(path string, parent abi.Ref, depth int)
 	grow = func(path string, parent abi.Ref, depth int) {
 		for i := range rapid.IntRange(0, 4-depth).Draw(t, "children") {
 			next++
-			of := rebuild.PartOf{
+			of := Part{
 				Path: fmt.Sprintf("%s/k%d", path, i), Name: fmt.Sprint("k", i), Ref: next * 977, Parent: parent, Turns: rapid.Uint64().Draw(t, "turns"),
 				Busy: rapid.IntRange(0, 5).Draw(t, "busy") == 0, Sort: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "sort"),
 				Incarnation: rapid.Uint64Range(0, 1<<33).Draw(t, "incarnation"), Held: rapid.IntRange(0, 1<<20).Draw(t, "held"),
@@ -36,9 +35,9 @@ func planted(t *rapid.T) (all []rebuild.PartOf) {
 }
 
 // built is an index with a frame of one part each, and the head with the first.
-func built(all []rebuild.PartOf, busy bool) []byte {
+func built(all []Part, busy bool) []byte {
 	var b Builder
-	b.Add(&rebuild.PartOf{Busy: busy})
+	b.Add(&Part{Busy: busy})
 	for i := range all {
 		b.Add(&all[i])
 		b.Cut(i + 1)
@@ -50,7 +49,7 @@ func built(all []rebuild.PartOf, busy bool) []byte {
 }
 
 // dormantOf says which actors of a checkpoint may stay there: those with a sort, without children, and below nobody who decides about them.
-func dormantOf(all []rebuild.PartOf, busy bool) (names []string) {
+func dormantOf(all []Part, busy bool) (names []string) {
 	parents, decides := map[abi.Ref]bool{}, map[abi.Ref]bool{7: busy}
 	for _, of := range all {
 		parents[of.Parent], decides[of.Ref] = true, of.Busy
@@ -141,7 +140,7 @@ func TestForgedIndexes(t *testing.T) {
 // FuzzIndex: bytes are refused, or are an index whose actors have parents before them.
 func FuzzIndex(f *testing.F) {
 	f.Add(built(nil, false))
-	f.Add(built([]rebuild.PartOf{
+	f.Add(built([]Part{
 		{Path: root + "/a", Name: "a", Ref: 1, Parent: 7, Turns: 3}, {Path: root + "/a/k", Name: "k", Ref: 2, Parent: 1, Sort: "x", Incarnation: 2, Held: 5},
 	}, false))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -3,6 +3,8 @@
 package family
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -127,6 +129,30 @@ func (f *Family[C]) Children() []C {
 		out = append(out, l.Of.Child)
 	}
 	return out
+}
+
+// Sort brings the children into the order of their places; those with the same place stay as they are. place is called under the family's
+// lock.
+func (f *Family[C]) Sort(place func(C) int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	type placed struct {
+		m  *Member[C]
+		at int
+	}
+	all := make([]placed, 0, f.members)
+	for l := f.order.First(); l != nil; l = l.Next() {
+		all = append(all, placed{l.Of, place(l.Of.Child)})
+	}
+	by := func(a, b placed) int { return cmp.Compare(a.at, b.at) }
+	if slices.IsSortedFunc(all, by) {
+		return
+	}
+	slices.SortStableFunc(all, by)
+	for _, x := range all {
+		f.order.Remove(&x.m.place)
+		f.order.PushBack(&x.m.place)
+	}
 }
 
 // Len is the number of children, stopping ones included.

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/record"
 )
 
@@ -17,6 +18,9 @@ type Port interface {
 	System() any
 	// Restore makes the actors of a checkpoint, before anything is repeated. The parts are those that Checkpoint has made.
 	Restore(parts [][]byte) error
+	// Rest is called before Restore, with actors of the checkpoint that stay there until something comes for them. Those that cannot are
+	// restored at once.
+	Rest(x *dormant.Actors) error
 	// Apply repeats a record. With a record of a signal come those of the turns that dealing with it has led to, which are
 	// not applied by themselves. last says that nothing else of the actor is recorded. An error says that
 	// the system is no longer like the one that was recorded.
@@ -37,28 +41,15 @@ var ErrCode = errors.New("its code has changed since its state was recorded")
 var Freeze func(system any)
 
 // Checkpoint copies the state of all durable actors of a system. They rest until it returns. mark is called once, when all
-// that will be recorded comes after the checkpoint and all that was recorded is in it; each is called with its parts. It fails
-// if ctx ends before all rest. Package host sets it.
-var Checkpoint func(ctx context.Context, system any, mark func() error, each func(part []byte) error) error
+// that will be recorded comes after the checkpoint and all that was recorded is in it; each is called with its parts, and with what
+// those are about if that is known already. It fails if ctx ends before all rest. Package host sets it.
+var Checkpoint func(ctx context.Context, system any, mark func() error, each func(part []byte, of *PartOf) error) error
 
 // Part describes a part of a checkpoint: an actor, or the head, which has no path. Package host sets it.
 var Part func(b []byte) (PartOf, error)
 
 // PartOf is what a part of a checkpoint is about.
-type PartOf struct {
-	Path, Type  string
-	Ref, Parent abi.Ref
-	Turns       uint64
-	Codes       [3][]byte // fingerprints of what it runs, of what its next incarnation begins with, and of what it can go back to; nil: the same, or none
-
-	// Name is the last element of the path. Busy: it decides about its children, the head about those of /user.
-	Name string
-	Busy bool
-	// Sort is what an inert actor was made with, see saved.Sort; empty: it has something under way, or may have.
-	Sort        string
-	Incarnation uint64
-	Held        int // bytes of its guest's state
-}
+type PartOf = dormant.Part
 
 // Open makes a system with a host.Config. props, which returns a *host.Props, says how to make an actor that no other
 // actor has made; nil for one that is not rebuilt. Package host sets it.

@@ -1,6 +1,7 @@
 package saved
 
 import (
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -34,17 +35,7 @@ func busy(x *supervisor.State) bool {
 	return len(x.Undecided) > 0 || x.Escalated != 0 || x.Sequence != nil
 }
 
-// Sort is what says how to make an actor again, besides its parent, its name and its arguments.
-type Sort struct {
-	_       struct{} `cbor:",toarray"`
-	Type    string
-	Code    []byte
-	Spawned bool
-	Options []byte
-}
-
-// SortOf is a Sort as text.
-func SortOf(s *State) string {
-	b, _ := Encoder.Marshal(&Sort{Type: s.Type, Code: s.Whole.Code, Spawned: s.Whole.Spawned, Options: s.Whole.Options}) // none of it can fail
-	return string(b)
+// sort is what the actor was made with.
+func (s *State) sort() string {
+	return dormant.Sort{Type: s.Type, Code: s.Whole.Code, Spawned: s.Whole.Spawned, Options: s.Whole.Options}.Text()
 }

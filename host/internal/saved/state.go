@@ -241,7 +241,7 @@ func Part(b []byte) (rebuild.PartOf, error) {
 		Name: s.Whole.name(), Busy: busy(&s.Whole.Super), Incarnation: s.Incarnation, Held: len(s.Guest),
 	}
 	if s.inert() {
-		of.Sort = SortOf(s)
+		of.Sort = s.sort()
 	}
 	if s.Whole.Trial != nil {
 		of.Codes[2] = s.Whole.Trial.Code

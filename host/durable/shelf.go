@@ -1,0 +1,137 @@
+package durable
+
+import (
+	"fmt"
+	"hash/crc32"
+	"sort"
+	"sync"
+
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
+	"github.com/wasmactors/wasmactors/internal/wal"
+)
+
+// shelf is where the frames of a checkpoint are, for actors that have not returned.
+type shelf struct {
+	store  *Store
+	mark   wal.Position
+	pieces []wal.Position
+	begins []int // of each frame: its first part
+	from   []int // of each frame: its first piece; one more for the end
+
+	mu    sync.Mutex
+	frame int // that was read last, from 1
+	parts [][]byte
+}
+
+// index has the shelf know the frames.
+func (s *shelf) index(x *dormant.Index) error {
+	part, piece := 0, 0
+	for _, f := range x.Frames {
+		s.begins, s.from = append(s.begins, part), append(s.from, piece)
+		part, piece = part+f.Parts, piece+f.Pieces
+	}
+	s.from = append(s.from, piece)
+	if piece > len(s.pieces) {
+		return fmt.Errorf("%w: the index of the checkpoint of position %d has %d pieces of %d", ErrRecord, s.mark, piece, len(s.pieces))
+	}
+	return nil
+}
+
+// part reads a part; 0 is the head.
+func (s *shelf) part(n int) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := sort.SearchInts(s.begins, n+1)
+	if i == 0 {
+		return nil, fmt.Errorf("%w: the checkpoint of position %d has no part %d", ErrRecord, s.mark, n)
+	}
+	if s.frame != i {
+		parts, err := s.read(i - 1)
+		if err != nil {
+			return nil, fmt.Errorf("the checkpoint of position %d: %w", s.mark, err)
+		}
+		s.frame, s.parts = i, parts
+	}
+	if n -= s.begins[i-1]; n >= len(s.parts) {
+		return nil, fmt.Errorf("%w: the checkpoint of position %d has a frame with %d parts", ErrRecord, s.mark, len(s.parts))
+	}
+	return s.parts[n], nil
+}
+
+// read reads a frame.
+func (s *shelf) read(frame int) ([][]byte, error) {
+	var b []byte
+	for n := s.from[frame]; n < s.from[frame+1]; n++ {
+		var found *piece
+		for r, err := range s.store.log.Read(s.pieces[n]) {
+			if err != nil {
+				return nil, err
+			}
+			if v, err := decode(r.Data); err == nil {
+				found, _ = v.(*piece)
+			}
+			break
+		}
+		if found == nil || found.mark != s.mark || int(found.n) != n {
+			return nil, fmt.Errorf("%w: piece %d is not where it was", ErrRecord, n)
+		}
+		b = append(b, found.data...)
+	}
+	return unpack(b)
+}
+
+// reshelve goes on with a later checkpoint, which has all that has not returned.
+func (s *Store) reshelve(to *shelf, p *packer) error {
+	if s.away.Len() == 0 {
+		s.away, s.shelf = nil, nil
+		return nil
+	}
+	x, err := dormant.Decode(p.bytes)
+	if err == nil {
+		err = to.index(x)
+	}
+	if err != nil {
+		return err
+	}
+	return s.away.Replace(x, func() { s.shelf = to })
+}
+
+// gatherLazily is a checkpoint that is being read, of which only the index is kept.
+type gatherLazily struct {
+	*shelf
+	end   *done
+	sum   uint32
+	bytes uint64
+	data  []byte // of the index
+}
+
+// add takes a piece, as gathered.add.
+func (g *gatherLazily) add(at wal.Position, p *piece) {
+	if p.mark != g.mark || int(p.n) != len(g.pieces) {
+		return
+	}
+	g.pieces, g.sum, g.bytes = append(g.pieces, at), crc32.Update(g.sum, castagnoli, p.data), g.bytes+uint64(len(p.data))
+	if p.n >= g.end.frames {
+		g.data = append(g.data, p.data...)
+	}
+}
+
+// open reads the index.
+func (g *gatherLazily) open() (*dormant.Index, error) {
+	d := g.end
+	no := func(why string) (*dormant.Index, error) {
+		return nil, fmt.Errorf("%w: the checkpoint of position %d %s", ErrRecord, d.mark, why)
+	}
+	if int(d.pieces) != len(g.pieces) || d.bytes != g.bytes || d.sum != g.sum || d.bytes-d.states != uint64(len(g.data)) {
+		return no("has other bytes than were written")
+	}
+	x, err := unpackIndex(g.data)
+	if err != nil {
+		return no(err.Error())
+	}
+	if x.Rows() != int(d.actors) {
+		return no("has other actors than its index")
+	}
+	g.data = nil
+	return x, g.index(x)
+}

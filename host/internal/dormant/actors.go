@@ -1,0 +1,374 @@
+package dormant
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/ref"
+)
+
+// Actors are the actors of a checkpoint, of which some have not returned. Now these are children of /user that are inert. A nil one
+// has none. All methods are for any goroutine; the functions are set before anybody else knows of it.
+type Actors struct {
+	// Load reads the part of a row. Back makes the actor of a part, which others find when it returns. Failed is told of an error of
+	// either: the actor has not returned.
+	Load   func(row int) ([]byte, error)
+	Back   func(row *Row, part []byte) error
+	Failed func(error)
+	Room   Room // where those that have not returned have room reserved
+
+	Above        ref.Ref // /user
+	Base, Letter int64   // what an actor holds without a guest's state: so much, and so much for each byte of its path
+
+	left      atomic.Int64
+	returning sync.Mutex // one is on its way, or none may be
+
+	mu    sync.RWMutex // of what follows; taken behind returning
+	x     *Index
+	sorts []Sort
+	refs  []uint32 // a hash table of rows, from 1, by ref
+	names []uint32 // the same by name, of those that have not returned
+	seed  maphash.Seed
+}
+
+// Room is the pool of a system, see package account. Reserve counts actors and bytes, unless there is no room; negative numbers give back.
+type Room interface {
+	Reserve(actors, bytes int64) error
+}
+
+// Row is what is known of an actor that has not returned.
+type Row struct {
+	N           int // its place among all
+	Name        string
+	Ref         abi.Ref
+	Turns       uint64
+	Incarnation uint64
+	Held        int // bytes of its guest's state
+	Sort        *Sort
+}
+
+// errTwice says that a ref is there twice.
+var errTwice = errors.New("two actors of the index have one ref")
+
+// New are those of an index. stays says of each that may whether it has not returned.
+func New(x *Index, stays func(*Row) bool) (*Actors, error) {
+	d := &Actors{seed: maphash.MakeSeed()}
+	if err := d.load(x, stays); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// load fills the tables.
+func (d *Actors) load(x *Index, stays func(*Row) bool) error {
+	d.sorts = make([]Sort, len(x.Sorts))
+	for i, text := range x.Sorts {
+		ok := false
+		if d.sorts[i], ok = sortOf(text); !ok {
+			return ErrIndex
+		}
+	}
+	d.x = x
+	size := 64
+	for size < 2*len(x.rows) {
+		size *= 2
+	}
+	d.refs, d.names = make([]uint32, size), make([]uint32, size)
+	left := int64(0)
+	for i := range x.rows {
+		r := &x.rows[i]
+		at := uint64(r.ref) & uint64(size-1)
+		for ; d.refs[at] != 0; at = (at + 1) & uint64(size-1) {
+			if x.rows[d.refs[at]-1].ref == r.ref {
+				return errTwice
+			}
+		}
+		d.refs[at] = uint32(i + 1)
+		if r.sort == 0 {
+			continue
+		}
+		row := d.row(i)
+		if r.parent >= 0 || !stays(&row) {
+			r.sort = 0
+			continue
+		}
+		left++
+		at = maphash.String(d.seed, row.Name) & uint64(size-1)
+		for ; d.names[at] != 0; at = (at + 1) & uint64(size-1) {
+		}
+		d.names[at] = uint32(i + 1)
+	}
+	d.left.Store(left)
+	return nil
+}
+
+// row is the row of a dormant actor. The caller holds mu.
+func (d *Actors) row(i int) Row {
+	r := &d.x.rows[i]
+	return Row{
+		N: i, Name: string(d.x.names[r.name:][:r.length]), Ref: r.ref, Turns: r.turns, Incarnation: uint64(r.life), Held: int(r.held), Sort: &d.sorts[r.sort-1],
+	}
+}
+
+// find is the row of a ref; -1: there is none.
+func (d *Actors) find(ref abi.Ref) int {
+	mask := uint64(len(d.refs) - 1)
+	for at := uint64(ref) & mask; d.refs[at] != 0; at = (at + 1) & mask {
+		if i := d.refs[at] - 1; d.x.rows[i].ref == ref {
+			return int(i)
+		}
+	}
+	return -1
+}
+
+// Len is how many have not returned.
+func (d *Actors) Len() int {
+	if d == nil {
+		return 0
+	}
+	return int(d.left.Load())
+}
+
+// Return has the actor of a ref return; false if it is not one of those that have not, or cannot.
+func (d *Actors) Return(ref abi.Ref) bool {
+	if d.Len() == 0 {
+		return false
+	}
+	d.mu.RLock()
+	i := d.find(ref)
+	ok := i >= 0 && d.x.rows[i].sort != 0
+	d.mu.RUnlock()
+	return ok && d.bring(ref)
+}
+
+// Bring has actors return, unless they have.
+func (d *Actors) Bring(refs []abi.Ref) error {
+	d.returning.Lock()
+	defer d.returning.Unlock()
+	for _, ref := range refs {
+		if _, err := d.returns(ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReturnNamed is Return for the child of /user with a name.
+func (d *Actors) ReturnNamed(name string) bool {
+	if d.Len() == 0 {
+		return false
+	}
+	ref := abi.Ref(0)
+	d.mu.RLock()
+	mask := uint64(len(d.names) - 1)
+	for at := maphash.String(d.seed, name) & mask; d.names[at] != 0 && ref == 0; at = (at + 1) & mask {
+		if r := &d.x.rows[d.names[at]-1]; r.sort != 0 && string(d.x.names[r.name:][:r.length]) == name {
+			ref = r.ref
+		}
+	}
+	d.mu.RUnlock()
+	return ref != 0 && d.bring(ref)
+}
+
+// Has reports whether the actor of a ref has not returned.
+func (d *Actors) Has(ref abi.Ref) bool {
+	if d.Len() == 0 {
+		return false
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	i := d.find(ref)
+	return i >= 0 && d.x.rows[i].sort != 0
+}
+
+// ReturnAll has all return, in their order; false if there was none.
+func (d *Actors) ReturnAll() bool {
+	all := d.Rows()
+	for _, row := range all {
+		d.bring(row.Ref)
+	}
+	return len(all) > 0
+}
+
+// Rows are those that have not returned, in their order.
+func (d *Actors) Rows() (all []Row) {
+	d.Each(func(r *Row) { all = append(all, *r) })
+	return all
+}
+
+// Each calls f for those that have not returned, in their order. f must not call a method.
+func (d *Actors) Each(f func(*Row)) {
+	if d.Len() == 0 {
+		return
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for i := range d.x.rows {
+		if d.x.rows[i].sort != 0 {
+			row := d.row(i)
+			f(&row)
+		}
+	}
+}
+
+// bring has an actor return. It is true if the actor is there then, also because another goroutine was first.
+func (d *Actors) bring(ref abi.Ref) bool {
+	d.returning.Lock()
+	there, err := d.returns(ref)
+	d.returning.Unlock()
+	if err != nil {
+		d.Failed(err)
+	}
+	return there
+}
+
+// returns is bring. The caller holds returning.
+func (d *Actors) returns(ref abi.Ref) (there bool, err error) {
+	d.mu.RLock()
+	i := d.find(ref)
+	if i < 0 || d.x.rows[i].sort == 0 {
+		d.mu.RUnlock()
+		return i >= 0, nil
+	}
+	row := d.row(i)
+	d.mu.RUnlock()
+	part, err := d.Load(i)
+	if err == nil {
+		err = d.Back(&row, part)
+	}
+	if err != nil && d.Has(ref) {
+		return false, fmt.Errorf("%s: the checkpoint: %w", d.path(&row), err)
+	} else if err != nil {
+		return false, nil // dropped: the system ends
+	}
+	_ = d.Room.Reserve(0, -d.held(&row)) // it takes what it holds itself now
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.x.rows[i].sort != 0 { // not dropped
+		d.x.rows[i].sort = 0
+		d.left.Add(-1)
+	}
+	return true, nil
+}
+
+// Hold has nobody return until release is called: those that are on their way have returned.
+func (d *Actors) Hold() (release func()) {
+	if d == nil {
+		return func() {}
+	}
+	d.returning.Lock()
+	return d.returning.Unlock
+}
+
+// Drop forgets those that have not returned: their system ends, or their store has failed. It waits for none that is on its way.
+func (d *Actors) Drop() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.x.rows {
+		d.x.rows[i].sort = 0
+	}
+	d.left.Store(0)
+}
+
+// Replace goes on with the index of a later checkpoint: those that have returned since it was made have returned. Load is changed by
+// change, while nobody calls it.
+func (d *Actors) Replace(x *Index, change func()) error {
+	defer d.Hold()()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := &Actors{seed: d.seed}
+	err := next.load(x, func(r *Row) bool {
+		i := d.find(r.Ref)
+		return i >= 0 && d.x.rows[i].sort != 0
+	})
+	if err != nil {
+		return err
+	}
+	if next.left.Load() != d.left.Load() {
+		return ErrIndex
+	}
+	d.x, d.sorts, d.refs, d.names = next.x, next.sorts, next.refs, next.names
+	change()
+	return nil
+}
+
+// Place is where the actor of a ref is in the order of the checkpoint; of another one behind all.
+func (d *Actors) Place(ref abi.Ref) int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.place(ref)
+}
+
+func (d *Actors) place(ref abi.Ref) int {
+	if i := d.find(ref); i >= 0 {
+		return i
+	}
+	return len(d.x.rows)
+}
+
+// path is the path of an actor, with scheme and system.
+func (d *Actors) path(r *Row) string { return d.Above.URI() + "/" + r.Name }
+
+// InOrder has children of /user stand in the order of their start again, also those that have returned late.
+func InOrder[C comparable](d *Actors, f *family.Family[C], uid func(C) abi.Ref) {
+	if d != nil {
+		f.Sort(func(c C) int { return d.Place(uid(c)) })
+	}
+}
+
+// Once is f with its answers remembered. It is for one goroutine.
+func Once[K comparable, V any](f func(K) V) func(K) V {
+	known := map[K]V{}
+	return func(k K) V {
+		v, ok := known[k]
+		if !ok {
+			v = f(k)
+			known[k] = v
+		}
+		return v
+	}
+}
+
+// held is about what an actor holds when it has returned, in bytes: it is reserved for it.
+func (d *Actors) held(r *Row) int64 {
+	return 12<<10 + d.Base + d.Letter*int64(len(d.Above.URI())+1+len(r.Name)) + int64(r.Held)
+}
+
+// Held is what is reserved for all that have not returned, in bytes.
+func (d *Actors) Held() (sum int64) {
+	d.Each(func(r *Row) { sum += d.held(r) })
+	return sum
+}
+
+// Below is how many children of an actor have not returned.
+func (d *Actors) Below(ref abi.Ref) int {
+	if d == nil || ref != d.Above.UID() {
+		return 0
+	}
+	return d.Len()
+}
+
+// Check asks of each that has not returned whether it can stay, in their order. It returns those that cannot, and the first error.
+func (d *Actors) Check(stays func(*record.Life) (bool, error)) (now []abi.Ref, err error) {
+	d.Each(func(r *Row) {
+		if err != nil {
+			return
+		}
+		ok, wrong := stays(&record.Life{Path: d.path(r), Type: r.Sort.Type, Parent: d.Above.UID(), Incarnation: r.Incarnation, Code: r.Sort.Code})
+		if wrong != nil {
+			err = fmt.Errorf("%s: the checkpoint: %w", d.path(r), wrong)
+		} else if !ok {
+			now = append(now, r.Ref)
+		}
+	})
+	return now, err
+}

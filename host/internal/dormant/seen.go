@@ -1,0 +1,82 @@
+package dormant
+
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/host/view"
+)
+
+// What is seen of actors that have not returned: nobody has to return for it. They are asleep.
+
+// AppendInfo appends what is known of each.
+func (d *Actors) AppendInfo(to []view.Info) []view.Info {
+	d.Each(func(r *Row) {
+		to = append(to, view.Info{
+			Ref: ref.Of(r.Ref, d.path(r)), Parent: d.Above, Type: r.Sort.Type, State: view.StateAsleep, Incarnation: r.Incarnation, Turns: r.Turns, Held: d.held(r),
+		})
+	})
+	return to
+}
+
+// AppendNodes appends those below an actor, at most most.
+func (d *Actors) AppendNodes(to []view.Node, above abi.Ref, most *int) []view.Node {
+	if d.Below(above) == 0 {
+		return to
+	}
+	d.Each(func(r *Row) {
+		if *most <= 0 {
+			*most = -1
+			return
+		}
+		*most--
+		to = append(to, view.Node{
+			Ref: ref.Of(r.Ref, d.path(r)), Type: r.Sort.Type, State: life.Running.String(), Incarnation: r.Incarnation, Turns: r.Turns, Asleep: true,
+		})
+	})
+	return to
+}
+
+// Count adds them to the totals of their types.
+func (d *Actors) Count(living *map[string]*look.TypeStats) {
+	d.Each(func(r *Row) {
+		t := look.OfType(living, r.Sort.Type)
+		t.Actors, t.Turns = t.Actors+1, t.Turns+r.Turns
+	})
+}
+
+// Rest are those that had not returned when a checkpoint was begun. It is for one goroutine.
+type Rest struct {
+	of   *Actors
+	rows []Row
+}
+
+// Rest copies those that have not returned.
+func (d *Actors) Rest() *Rest { return &Rest{d, d.Rows()} }
+
+// Before calls each for the parts of those that come before an actor in the order of the checkpoint that they are in, as they are; 0: for
+// all that are left.
+func (x *Rest) Before(other abi.Ref, each func(part []byte, of *Part) error) error {
+	if len(x.rows) == 0 {
+		return nil
+	}
+	place := x.rows[len(x.rows)-1].N + 1
+	if other != 0 {
+		place = x.of.Place(other)
+	}
+	for ; len(x.rows) > 0 && x.rows[0].N < place; x.rows = x.rows[1:] {
+		r, d := &x.rows[0], x.of
+		part, err := d.Load(r.N)
+		if err == nil {
+			err = each(part, &Part{
+				Path: d.path(r), Name: r.Name, Type: r.Sort.Type, Ref: r.Ref, Parent: d.Above.UID(), Turns: r.Turns, Codes: [3][]byte{r.Sort.Code},
+				Sort: r.Sort.Text(), Incarnation: r.Incarnation, Held: r.Held,
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
