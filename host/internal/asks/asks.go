@@ -79,13 +79,36 @@ type Ask struct {
 // Table is an actor's asks by their correlations. Only the actor's own run may use it.
 // The zero value is empty.
 type Table struct {
-	open     map[uint64]*Ask
+	open map[uint64]*Ask
+	held *held // nil: nothing was
+}
+
+// held is what few actors have: headers of the host's own messages, and requests.
+type held struct {
 	bytes    int
 	requests Requests
 }
 
 // Bytes is what the headers and the requests of the asks take.
-func (t *Table) Bytes() int { return t.bytes }
+func (t *Table) Bytes() int {
+	if t.held == nil {
+		return 0
+	}
+	return t.held.bytes
+}
+
+func (t *Table) add(bytes int) {
+	if bytes != 0 {
+		t.more().bytes += bytes
+	}
+}
+
+func (t *Table) more() *held {
+	if t.held == nil {
+		t.held = &held{}
+	}
+	return t.held
+}
 
 // Len is the number of asks that wait.
 func (t *Table) Len() int { return len(t.open) }
@@ -100,7 +123,7 @@ func (t *Table) Add(correlation uint64, a *Ask, timeout alarm.Alarm) {
 	}
 	a.alarm = timeout
 	t.open[correlation] = a
-	t.bytes += a.bytes()
+	t.add(a.bytes())
 }
 
 // Observe registers who to be notified when the ask is over; false if it is over already, or has too many
@@ -124,7 +147,7 @@ func (t *Table) Remove(correlation uint64) (observers []abi.Ref) {
 		return nil
 	}
 	delete(t.open, correlation)
-	t.bytes -= a.bytes()
+	t.add(-a.bytes())
 	if r := a.Request; r != nil { // the list may have it for a while
 		r.Headers, r.Payload = nil, nil
 	}
@@ -145,7 +168,7 @@ func (t *Table) Take(correlation uint64) *Ask {
 	a := t.open[correlation]
 	if a != nil {
 		delete(t.open, correlation)
-		t.bytes -= a.bytes()
+		t.add(-a.bytes())
 	}
 	return a
 }
@@ -153,7 +176,7 @@ func (t *Table) Take(correlation uint64) *Ask {
 // PutBack undoes Take.
 func (t *Table) PutBack(correlation uint64, a *Ask) {
 	t.open[correlation] = a
-	t.bytes += a.bytes()
+	t.add(a.bytes())
 }
 
 // End ends an ask that was taken, and returns the observers to be told.

@@ -29,17 +29,26 @@ type Requests struct {
 }
 
 // Asked is the number of the last request of the actor's life.
-func (t *Table) Asked() uint64 { return t.requests.last }
+func (t *Table) Asked() uint64 {
+	if t.held == nil {
+		return 0
+	}
+	return t.held.requests.last
+}
 
 // SetAsked is for a life that goes on.
-func (t *Table) SetAsked(n uint64) { t.requests.last = n }
+func (t *Table) SetAsked(n uint64) {
+	if n != t.Asked() {
+		t.more().requests.last = n
+	}
+}
 
 // Keep notes that an open ask is a request. Its number is behind those of all others.
 func (t *Table) Keep(correlation uint64, r *Request) {
 	a := t.open[correlation]
 	r.correlation, a.Request = correlation, r
-	t.bytes += r.Bytes()
-	q := &t.requests
+	t.add(r.Bytes())
+	q := &t.more().requests
 	q.last = max(q.last, r.Number)
 	if q.to == nil {
 		q.to = map[abi.Ref][]*Request{}
@@ -59,16 +68,20 @@ func (t *Table) isOpen(r *Request) bool {
 // Settled is the lowest number of the requests to a service that are open: what the actor has learned of those before it is in its
 // log, and they are never sent again. 0: none is open.
 func (t *Table) Settled(to abi.Ref) uint64 {
-	list := t.requests.to[to]
+	if t.held == nil {
+		return 0
+	}
+	all := t.held.requests.to
+	list := all[to]
 	n := 0
 	for n < len(list) && !t.isOpen(list[n]) {
 		n++
 	}
 	if list = list[n:]; len(list) == 0 {
-		delete(t.requests.to, to)
+		delete(all, to)
 		return 0
 	}
-	t.requests.to[to] = list
+	all[to] = list
 	return list[0].Number
 }
 
