@@ -39,6 +39,9 @@ func Pinned() Dispatcher { return Dispatcher{pinned: true} }
 // guest takes up to n messages in one call.
 func (d Dispatcher) WithThroughput(n int) Dispatcher { d.throughput = n; return d }
 
+// Throughput is what WithThroughput has set; 0: the system's default.
+func (d Dispatcher) Throughput() int { return d.throughput }
+
 // WithDeadline sets the time, by the system's clock, after which no further message begins before others
 // had their turn; 0 is no limit. The running turn goes on. A guest then takes
 // one message at a time, which costs more. Long turns are preempted even without it.

@@ -170,6 +170,12 @@ func standIn(g *guest, cmd *abi.Command, o *SpawnOptions) (Props, error) {
 	if a.durable && a.sys.durable != nil {
 		return Props{}, errLasting
 	}
+	if err := a.box.Crowded(0); err != nil { // with spawns that have failed: nothing else bounds how many there are
+		return Props{}, err
+	}
+	if err := o.within(a); err != nil {
+		return Props{}, fmt.Errorf("%w: %w", ErrBadProps, err)
+	}
 	p, err := o.Elsewhere.Props(Spawning{
 		Parent: a.ref(), Module: g.module, Type: string(cmd.Type), Args: cmd.Payload, Options: cmd.Options,
 		Limits: own.limits.ForChildren(), Capabilities: own.caps, Supervision: a.props.strategy,
