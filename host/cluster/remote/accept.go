@@ -63,7 +63,7 @@ func (a Accept) Props() host.Props {
 	if a.Count == nil {
 		a.Count = &Count{}
 	}
-	return host.Behave(Door, func() host.Behaviour { return &door{accept: &a, groups: map[uint16]host.Ref{}} })
+	return host.Behave(Door, func() host.Behaviour { return &door{accept: &a} })
 }
 
 // member is the node of a parent, if its actors may start children here.
@@ -71,22 +71,23 @@ func (a *Accept) member(number uint16) error {
 	if !a.Node.Acting() {
 		return host.ErrNodeLost
 	}
-	i := slices.IndexFunc(a.Node.Members(), func(m cluster.Member) bool { return m.Number == number })
+	members := a.Node.Members() // once: the next list may be another one
+	i := slices.IndexFunc(members, func(m cluster.Member) bool { return m.Number == number })
 	if i < 0 {
 		return fmt.Errorf("remote: node %d is not known", number)
 	}
-	m := a.Node.Members()[i]
+	m := members[i]
 	if len(a.From) > 0 && !slices.ContainsFunc(a.From, m.HasRole) {
 		return fmt.Errorf("%w: cluster.accept.from names roles that node %s has not", host.ErrDenied, m.Name)
 	}
 	return nil
 }
 
-// props are those of the child that is asked for.
-func (a *Accept) props(r *request) (host.Props, error) {
+// props are those of the child that is asked for, and how many bytes its options take as long as it lives.
+func (a *Accept) props(r *request) (p host.Props, held int64, err error) {
 	p, spawn, err := a.Find(r.Digest, r.Module, r.Type)
 	if err != nil {
-		return p, err
+		return p, 0, err
 	}
 	limits := r.Limits.narrow(a.Limits)
 	p = p.WithLimits(limits).WithCapabilities(host.Capabilities{Send: both(a.Send, r.Send, matchPath), Spawn: both(spawn, r.Spawn, glob.Match)})
@@ -94,17 +95,19 @@ func (a *Accept) props(r *request) (host.Props, error) {
 		p = p.WithArgs(host.Raw(r.Args))
 	}
 	if len(r.Options) == 0 {
-		return p, nil
+		return p, 0, nil
 	}
 	if a.Options == nil {
-		return p, fmt.Errorf("%w: this node does not support spawn options", host.ErrBadProps)
+		return p, 0, fmt.Errorf("%w: this node does not support spawn options", host.ErrBadProps)
 	}
 	o, err := a.Options(r.Options)
 	switch {
 	case err != nil:
-		return p, fmt.Errorf("%w: %w", host.ErrBadProps, err)
+		return p, 0, fmt.Errorf("%w: %w", host.ErrBadProps, err)
 	case o.MailboxLimits.Messages > limits.Mailbox || o.MailboxLimits.Bytes > limits.MailboxBytes || o.MailboxWait > host.MaxSpawnWait:
-		return p, fmt.Errorf("%w: the mailbox may not be larger than this node allows", host.ErrBadProps)
+		return p, 0, fmt.Errorf("%w: the mailbox may not be larger than this node allows", host.ErrBadProps)
+	case o.Dispatcher.Throughput() > host.DefaultThroughput:
+		return p, 0, fmt.Errorf("%w: dispatcher.throughput: %d, at most %d for children of other nodes", host.ErrBadProps, o.Dispatcher.Throughput(), host.DefaultThroughput)
 	}
 	if o.MailboxLimits.Messages > 0 {
 		limits.Mailbox = o.MailboxLimits.Messages
@@ -116,7 +119,7 @@ func (a *Accept) props(r *request) (host.Props, error) {
 	if o.Supervision != nil {
 		p = p.WithSupervision(*o.Supervision)
 	}
-	return p, nil
+	return p, max(o.Held, 0), nil
 }
 
 // both are the patterns of each list that the other one covers for certain: the same text is there, or they have no wildcard and match.
@@ -141,7 +144,6 @@ func matchPath(pattern, path string) bool {
 // door takes the requests, and passes each to the group of the parent's node.
 type door struct {
 	accept *Accept
-	groups map[uint16]host.Ref
 }
 
 // Start implements host.Behaviour.
@@ -178,19 +180,13 @@ func (d *door) group(ctx *host.Context, number uint16) (host.Ref, error) {
 	if err := d.accept.member(number); err != nil {
 		return host.Ref{}, err
 	}
-	if g, ok := d.groups[number]; ok {
-		return g, nil
-	}
 	name, sys := Door+"."+strconv.Itoa(int(number)), ctx.System()
-	g, err := sys.Lookup("/system/" + name) // of an incarnation of the door before this one
+	g, err := sys.Lookup("/system/" + name) // each time: the one before may have been stopped
 	if err != nil {
 		a := d.accept
 		g, err = sys.SpawnService(name, host.Behave("remote/group", func() host.Behaviour { return &group{accept: a} }).
 			WithLimits(host.Limits{Children: a.Max, Watches: 2 * a.Max, Tree: host.TreeLimits{Memory: a.Memory}}).
 			WithSupervision(supervision.Stopping().WithOtherwise(supervision.Stop).WithDecider(nil)))
-	}
-	if err == nil {
-		d.groups[number] = g
 	}
 	return g, err
 }

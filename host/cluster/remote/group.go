@@ -49,13 +49,12 @@ func (g *group) begin(ctx *host.Context, m host.Message) error {
 		return fmt.Errorf("%w: the parent is on another node than who asks", host.ErrDenied)
 	case g.here >= int64(a.Max):
 		return full("cluster.accept.max", a.Max)
-	case a.Count.Here.Load() >= int64(a.Total):
-		return full("cluster.accept.total", a.Total)
 	}
-	p, err := a.props(r)
+	p, held, err := a.props(r)
 	if err != nil {
 		return err
 	}
+	held += 2*int64(len(m.Payload)) + weight(&r.Strategy)
 	strategy, err := r.Strategy.Strategy()
 	if err != nil {
 		return err
@@ -64,20 +63,41 @@ func (g *group) begin(ctx *host.Context, m host.Message) error {
 	if err != nil {
 		return err
 	}
-	by := m.Sender
-	g.made++
-	k, err := ctx.Spawn(strconv.FormatUint(g.made, 10), host.Behave("remote/keeper", func() host.Behaviour {
-		return &keeper{accept: a, by: by, parent: parent, name: r.Name, child: p}
-	}).WithLifetime(supervision.Temporary).WithSupervision(strategy).WithLimits(host.Limits{Children: 1}))
-	if err != nil {
-		return err
+	if a.Count.Here.Add(1) > int64(a.Total) { // counted first: other groups start children at the same time
+		a.Count.Here.Add(-1)
+		return full("cluster.accept.total", a.Total)
 	}
-	if err := ctx.Watch(k); err != nil {
+	if err := g.keep(ctx, &keeper{accept: a, by: m.Sender, parent: parent, name: r.Name, child: p, held: held}, strategy); err != nil {
+		a.Count.Here.Add(-1)
 		return err
 	}
 	g.here++
-	a.Count.Here.Add(1)
-	return ctx.Forward(k)
+	return nil
+}
+
+// keep starts a keeper, and passes the request on to it.
+func (g *group) keep(ctx *host.Context, of *keeper, strategy supervision.Strategy) error {
+	g.made++
+	k, err := ctx.Spawn(strconv.FormatUint(g.made, 10), host.Behave("remote/keeper", func() host.Behaviour {
+		k := *of
+		return &k
+	}).WithLifetime(supervision.Temporary).WithSupervision(strategy).WithLimits(host.Limits{Children: 1}))
+	if err == nil {
+		err = ctx.Watch(k)
+	}
+	if err == nil {
+		err = ctx.Forward(k)
+	}
+	return err
+}
+
+// weight is about what a strategy takes in memory beside its texts, in bytes.
+func weight(p *supervision.Plain) int64 {
+	n := 96 * int64(len(p.First)+len(p.Rules))
+	if p.Delays != nil {
+		n += 8 * int64(len(p.Delays.Delays))
+	}
+	return n
 }
 
 func full(key string, most int) error {
@@ -107,6 +127,7 @@ type keeper struct {
 	by, parent host.Ref // who stands for the child, and the child's parent
 	name       string
 	child      host.Props
+	held       int64 // bytes that it keeps of the request
 	ref        host.Ref
 }
 
@@ -133,7 +154,11 @@ func (k *keeper) Handle(ctx *host.Context, _ int) *abi.Failure {
 }
 
 func (k *keeper) begin(ctx *host.Context) {
-	child, err := ctx.Spawn(k.name, k.child)
+	var child host.Ref
+	err := ctx.Head().Hold(k.held)
+	if err == nil {
+		child, err = ctx.Spawn(k.name, k.child)
+	}
 	if err == nil {
 		err = ctx.Watch(child)
 	}

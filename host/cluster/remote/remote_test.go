@@ -288,6 +288,105 @@ func TestRoomIsGivenBack(t *testing.T) {
 	}
 }
 
+// A group that was stopped is made again by the next request.
+func TestAGroupThatWasStopped(t *testing.T) {
+	s, front, back := two(t, nil)
+	x := s.do(front, "spawn", 0)
+	s.pass(time.Second)
+	group, err := back.system.Lookup(fmt.Sprintf("/system/remote.%d", front.number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back.system.Stop(group)
+	s.pass(time.Second)
+	if len(x.living) != 0 || x.gone == "" || back.count.Here.Load() != 0 {
+		t.Errorf("%+v, %d children are counted", x, back.count.Here.Load())
+	}
+	if x = s.do(front, "spawn", 0); len(x.living) != 0 {
+		t.Fatal("it is there before anything was sent")
+	}
+	if s.pass(time.Second); len(x.living) != 1 {
+		t.Errorf("%+v", x)
+	}
+}
+
+// leaving are nodes that go one after another, whenever somebody looks.
+type leaving struct {
+	Node
+	all []cluster.Member
+}
+
+func (l *leaving) Acting() bool { return true }
+
+func (l *leaving) Members() []cluster.Member {
+	now := l.all
+	l.all = l.all[1:]
+	return now
+}
+
+// The roles that count are those of the node that asks, although another one leaves just then.
+func TestANodeLeavesDuringARequest(t *testing.T) {
+	all := []cluster.Member{{Number: 1, Roles: []string{"front"}}, {Number: 2, Roles: []string{"other"}}, {Number: 3, Roles: []string{"front"}}}
+	for number, denied := range map[uint16]bool{2: true, 3: false} {
+		if err := (&Accept{Node: &leaving{all: all}, From: []string{"front"}}).member(number); errors.Is(err, host.ErrDenied) != denied {
+			t.Errorf("node %d: %v", number, err)
+		}
+	}
+}
+
+// Options give a child no more than any other has here, and what they take is on the account of those that asked.
+func TestOptionsOfAChildElsewhere(t *testing.T) {
+	p, err := supervision.Default().Plain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request{Type: "worker", Parent: 1 << 54, Strategy: p, Options: make([]byte, abi.MaxOptions)}
+	if _, err := decodeRequest(r.encode("x")); err != nil {
+		t.Error(err)
+	}
+	r.Options = make([]byte, abi.MaxOptions+1)
+	if _, err := decodeRequest(r.encode("x")); err == nil {
+		t.Error("options that no guest could write are read")
+	}
+	var o host.SpawnOptions
+	options := func([]byte) (host.SpawnOptions, error) { return o, nil }
+	a := Accept{Options: options, Find: func([]byte, string, string) (host.Props, []string, error) { return host.Props{}, nil, nil }}
+	for throughput, refused := range map[int]bool{0: false, host.DefaultThroughput: false, host.DefaultThroughput + 1: true} {
+		o.Dispatcher = host.Dispatcher{}.WithThroughput(throughput)
+		if _, _, err := a.props(&r); errors.Is(err, host.ErrBadProps) != refused {
+			t.Errorf("a throughput of %d: %v", throughput, err)
+		}
+	}
+
+	o = host.SpawnOptions{Held: 1 << 20}
+	s, front, back := two(t, func(a *Accept) { a.Options, a.Memory = options, 2<<20 })
+	s.spawns[0] = &spawn{by: front}
+	refused := hostile(t, s, front, back, func(ctx *host.Context, door host.Ref) {
+		r.Options, r.Parent = []byte{0xa0}, front.parent.UID()
+		for i := range 4 {
+			if err := ctx.Ask(door, host.Headed{Value: host.Raw(r.encode("x")), Headers: map[string]string{Header: version}}, uint64(i+1), time.Second); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if n := back.count.Started.Load(); n != 1 || !strings.Contains(refused[3], "memory") {
+		t.Errorf("%d were started, %q", n, refused)
+	}
+}
+
+// A refusal that is cut short can be read.
+func TestALongRefusal(t *testing.T) {
+	for i := range 4 {
+		b, err := cbor.Marshal(refusal(errors.New(strings.Repeat("x", i) + strings.Repeat("\u20ac", maxText))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, ok := decodeAnswer(b); !ok || len(a.Refused) < maxText-3 {
+			t.Errorf("%d bytes, %v", len(a.Refused), ok)
+		}
+	}
+}
+
 // What waits for a child that is being started is bounded.
 func TestWhatWaits(t *testing.T) {
 	s, front, back := two(t, nil)
@@ -368,6 +467,7 @@ func TestAHostileMember(t *testing.T) {
 			func(r *request) { r.Strategy.Restarts = -7 },
 			func(r *request) { r.Strategy.Delays = &supervision.PlainBackoff{Curve: "none"} },
 			func(r *request) { r.Limits.Held = -1 },
+			func(r *request) { r.Spawn = []string{"worker@back"} },
 		} {
 			r, _ := decodeRequest(good(front.parent.UID()))
 			change(r)
@@ -385,7 +485,7 @@ func TestAHostileMember(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if len(refused) != 17 || back.count.Started.Load() != 0 || back.count.Refused.Load() != 16 {
+	if len(refused) != 18 || back.count.Started.Load() != 0 || back.count.Refused.Load() != 17 {
 		t.Errorf("%d refused (%v), %d started", len(refused), back.count.Refused.Load(), back.count.Started.Load())
 	}
 	refused = hostile(t, s, front, back, func(ctx *host.Context, door host.Ref) {

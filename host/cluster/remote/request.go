@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -111,12 +112,15 @@ func (r request) encode(name string) []byte {
 func (r *request) check() error {
 	l := &r.Limits
 	bad := len(r.Digest) != 0 && len(r.Digest) != 32 || r.Type == "" || len(r.Type) > maxType || len(r.Module) > maxType || r.Name != "" && !abi.ValidName([]byte(r.Name)) ||
-		r.Parent == 0 || len(r.Send) > mostPaths || len(r.Spawn) > mostPaths ||
+		r.Parent == 0 || len(r.Options) > abi.MaxOptions || len(r.Send) > mostPaths || len(r.Spawn) > mostPaths ||
 		min(int64(l.Mailbox), l.MailboxBytes, int64(l.Deadline), l.Message, int64(l.Children), int64(l.Timers), int64(l.Watches), int64(l.Asks), int64(l.Stash), int64(l.Replies), l.Held) < 0
 	for _, list := range [][]string{r.Send, r.Spawn} {
 		for _, x := range list {
 			bad = bad || len(x) > maxPath
 		}
+	}
+	for _, x := range r.Spawn { // a right to spawn on other nodes does not travel
+		bad = bad || strings.Contains(x, "@")
 	}
 	if bad {
 		return errMalformed
@@ -156,7 +160,7 @@ func decodeAnswer(b []byte) (a answer, ok bool) {
 
 func refusal(err error) answer {
 	text := err.Error()
-	return answer{Refused: text[:min(len(text), maxText)]}
+	return answer{Refused: strings.ToValidUTF8(text[:min(len(text), maxText)], "")} // what is not UTF-8 could not be decoded
 }
 
 // narrow is the lesser of the limits of the parent's node and of this one.
