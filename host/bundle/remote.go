@@ -147,8 +147,9 @@ type finder struct {
 	modules map[string]*host.Module
 }
 
-// find finds the module that has exactly the code that the parent runs.
+// find finds a module that has exactly the code that the parent runs, of several one that accepts the type.
 func (f finder) find(digest []byte, _, typ string) (host.Props, []string, error) {
+	why := fmt.Errorf("%w: no module here has the code %x that the parent runs: all nodes need the same build", host.ErrDenied, digest)
 	for _, name := range slices.Sorted(maps.Keys(f.modules)) {
 		module := f.modules[name]
 		image := module.Image()
@@ -167,11 +168,12 @@ func (f finder) find(digest []byte, _, typ string) (host.Props, []string, error)
 		}
 		switch {
 		case !accepted:
-			return host.Props{}, nil, fmt.Errorf("%w: cluster.accept.types has not %s/%.80s", host.ErrDenied, name, typ)
+			why = fmt.Errorf("%w: cluster.accept.types has not %s/%.80s", host.ErrDenied, name, typ)
+			continue
 		case !slices.Contains(image.Description().Types, typ):
 			return host.Props{}, nil, fmt.Errorf("%w: the module %s has no type %.80q", host.ErrBadProps, name, typ)
 		}
 		return host.GuestOf(module, typ), spawn, nil
 	}
-	return host.Props{}, nil, fmt.Errorf("%w: no module here has the code %x that the parent runs: all nodes need the same build", host.ErrDenied, digest)
+	return host.Props{}, nil, why
 }

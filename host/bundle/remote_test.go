@@ -248,6 +248,17 @@ func TestGuestsOnOtherNodesAreRefused(t *testing.T) {
 	}
 }
 
+// Of several modules with the code one that accepts the type counts, and options give no more than the parent has.
+func TestTwoModulesOfOneCode(t *testing.T) {
+	p := placedOn(t, parents, strings.Replace(hosts, "{w: {wasm: g.wasm}}", "{a: {wasm: g.wasm}, w: {wasm: g.wasm}}", 1))
+	if why := p.ask("/user/parent", []any{"kid", nil, nil, "n1"}); why != "" {
+		t.Error(why)
+	}
+	if why := p.ask("/user/parent", []any{"greedy", nil, map[string]any{"throughput": 10_000}, "n1"}); !strings.Contains(why, "below this parent") {
+		t.Errorf("%q", why)
+	}
+}
+
 // Without a cluster the option is refused, and nothing is started here instead.
 func TestPlacesWithoutACluster(t *testing.T) {
 	s := newSpawning(t, host.NewConfig("t").WithSpawnOptions(SpawnOptions), host.Limits{}, host.Dispatcher{})
