@@ -206,3 +206,52 @@ func TestJournalsAreBounded(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 }
+
+// A keeper carries out so many bytes of requests of all bundles at a time, and has the room again when they are answered.
+func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
+	nodes := opened(t, founded(t, 1, 2), &events{})
+	c, by := nodes[0], nodes[1].nodes
+	journalsOf(t, []*Cluster{c}, "shop")
+	s := &keysServer{c: c, refused: refusals{event: c.event}}
+	ask := func(r keysRequest) keysAnswer {
+		t.Helper()
+		inbox := by.NewInbox()
+		sub, err := by.SubscribeSync(inbox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := by.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		s.asked(&nats.Msg{Subject: c.id.subjectKeys("shop"), Reply: inbox, Data: mustEncode(r)})
+		m, err := sub.NextMsg(5 * time.Second)
+		if err != nil {
+			t.Fatalf("call %d: %v", r.Op, err)
+		}
+		var a keysAnswer
+		if err := keysDecoder.Unmarshal(m.Data, &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	all := []keysRequest{
+		{Op: keysOpen}, {Op: keysLast, Kind: "carts", Shard: 3}, {Op: keysFence, Kind: "carts", Shard: 3, Record: []byte("fence")},
+		{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("one"), At: 1 << 40}, {Op: keysReplace, Kind: "carts", Name: "bob", Record: []byte("one")},
+		{Op: keysRead, Kind: "carts", Shard: 3, Name: "bob"},
+	}
+	for _, full := range []bool{false, true} {
+		for _, r := range all {
+			before := int64(0)
+			if full {
+				before = bytesUnder
+			}
+			s.under.Store(before)
+			if a := ask(r); (a.Code == 2) != full {
+				t.Errorf("call %d, full: %v: %+v", r.Op, full, a)
+			}
+			if !eventually(func() bool { return s.under.Load() == before }) {
+				t.Errorf("call %d: %d bytes are left", r.Op, s.under.Load()-before)
+			}
+		}
+	}
+}

@@ -82,6 +82,7 @@ const (
 	unknownError  = 255
 	mostAsked     = 512       // requests that wait at a keeper
 	bytesAsked    = 64 << 20  // of those
+	bytesUnder    = 128 << 20 // of requests that are carried out
 	bytesOfAPart  = 960 << 10 // of records in one answer, unless it has one
 	mostText      = 512       // of an error, in bytes
 	mostShards    = 4096
@@ -137,6 +138,7 @@ func (d *Description) bundleOfKeys(subject string) string {
 type keysServer struct {
 	c       *Cluster
 	opening atomic.Int64
+	under   atomic.Int64 // bytes of requests that are carried out, of all bundles, at most bytesUnder
 	refused refusals
 }
 
@@ -177,6 +179,12 @@ func (s *keysServer) asked(m *nats.Msg) {
 		s.answer(m, keysAnswer{Code: unknownError, Text: err.Error()})
 		return
 	}
+	bytes := int64(len(m.Data))
+	if s.under.Add(bytes) > bytesUnder {
+		s.under.Add(-bytes)
+		s.fail(m, cluster.ErrBusy)
+		return
+	}
 	select {
 	case <-o.ready:
 		s.carryOut(m, o.j, &r)
@@ -184,10 +192,12 @@ func (s *keysServer) asked(m *nats.Msg) {
 	default:
 	}
 	if !s.c.journals.begin() {
+		s.under.Add(-bytes)
 		return
 	}
 	if s.opening.Add(1) > mostOpening {
 		s.opening.Add(-1)
+		s.under.Add(-bytes)
 		s.c.journals.wait.Done()
 		s.fail(m, cluster.ErrBusy)
 		return
@@ -197,6 +207,7 @@ func (s *keysServer) asked(m *nats.Msg) {
 		defer s.opening.Add(-1)
 		j, err := s.c.ownJournal(s.c.journals.all, bundle)
 		if err != nil {
+			s.under.Add(-bytes)
 			s.answer(m, keysAnswer{Code: unknownError, Text: err.Error()})
 			return
 		}
@@ -204,8 +215,11 @@ func (s *keysServer) asked(m *nats.Msg) {
 	}()
 }
 
+// carryOut does what is asked, and gives the room for it back when that is answered.
 func (s *keysServer) carryOut(m *nats.Msg, j *Journal, r *keysRequest) {
+	over := func() { s.under.Add(-int64(len(m.Data))) }
 	at := func(at uint64, err error) {
+		defer over()
 		if err != nil {
 			s.fail(m, err)
 			return
@@ -218,6 +232,7 @@ func (s *keysServer) carryOut(m *nats.Msg, j *Journal, r *keysRequest) {
 		at(used, nil)
 	case keysLast:
 		j.Last(r.Kind, r.Shard, func(b []byte, n uint64, err error) {
+			defer over()
 			if err != nil {
 				s.fail(m, err)
 				return
@@ -232,6 +247,7 @@ func (s *keysServer) carryOut(m *nats.Msg, j *Journal, r *keysRequest) {
 		j.Replace(r.Kind, r.Name, r.Record, r.At, at)
 	case keysRead:
 		j.Read(r.Kind, r.Shard, r.Name, r.At, func(list []cluster.LogEntry, err error) {
+			defer over()
 			if err != nil {
 				s.fail(m, err)
 				return
