@@ -291,6 +291,7 @@ type killPlan struct {
 	order  *ledgerOrder // nil: no upgrade
 	crash  bool         // the new code crashes on its probation
 	random bool         // it is killed at a random time
+	paid   bool         // the first payer has paid something, for sure
 }
 
 func (k *killing) plan() (x killPlan) {
@@ -332,8 +333,8 @@ func (k *killing) plan() (x killPlan) {
 // move moves money until the kill is due.
 func (k *killing) move(p *ledgerProcess) error { return k.moveWith(p, k.plan()) }
 
-// moveOnly is move without an upgrade, and without a time of the kill.
-func (k *killing) moveOnly(p *ledgerProcess) error { return k.moveWith(p, killPlan{}) }
+// moveOnly is move without an upgrade, and without a time of the kill, until alice has paid something.
+func (k *killing) moveOnly(p *ledgerProcess) error { return k.moveWith(p, killPlan{paid: true}) }
 
 func (k *killing) moveWith(p *ledgerProcess, x killPlan) error {
 	of, ids := map[int][2]int{}, map[int]int64{}
@@ -365,7 +366,7 @@ func (k *killing) moveWith(p *ledgerProcess, x killPlan) error {
 	}
 	waits := x.order != nil // for its end, or the time of the kill
 	most, answered := 1+k.rand.IntN(60), 0
-	for answered < most || waits {
+	for answered < most || waits || x.paid && k.sure[0] == [ledgerAmounts]int64{} {
 		l, err := p.within(due, end)
 		waits = waits && time.Now().Before(due)
 		switch {
