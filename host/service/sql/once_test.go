@@ -3,7 +3,6 @@ package sql
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -268,7 +267,7 @@ func TestEveryCrashOfATransaction(t *testing.T) {
 			}
 			_ = y.Close()
 		}
-		if t.Log(fmt.Sprintf("%d crashes, %d wrong (apart: %v)", len(all), wrong, mutant)); len(all) < 9 || mutant && wrong == 0 {
+		if t.Logf("%d crashes, %d wrong (apart: %v)", len(all), wrong, mutant); len(all) < 9 || mutant && wrong == 0 {
 			t.Error("too little has happened")
 		}
 	}
