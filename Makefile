@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64
+.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64 race-core race-rest
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,11 +83,19 @@ portable: ## run the tests that touch guest memory as on macOS and Windows
 # Of bundle, sandbox and wal only what is concurrent runs there: the rest loads guests, or writes logs, for minutes.
 ALONE := /host/bundle$$|/docs/|/samples/|/internal/(sandbox|cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson|linked|wal)$$
 
-race: ## run the tests of the host under the race detector; guests have one goroutine
-	@$(GO) list ./... | grep -vE '$(ALONE)' | xargs $(GOTEST) -race -short
+# What runs actors, with all that lies below it.
+CORE := /wasmactors/(host|host/(internal|durable|cluster)(/.*)?|internal/.*|runtime|supervision)$$
+
+race: race-core race-rest ## run the tests of the host under the race detector; guests have one goroutine
+
+race-core: ## the part of race that runs actors
+	@$(GO) list ./... | grep -vE '$(ALONE)' | grep -E '$(CORE)' | xargs $(GOTEST) -race -short
 	@$(GOTEST) -race -short -skip='Crash|Flip|Failures' ./internal/wal
-	@$(GOTEST) -race -short -run='Dev|Feed|Change|HTTP|Metrics' ./host/bundle
 	@$(GOTEST) -race -short -run='Batch|Kill|Deadline|Interrupted|Workers|Loads|SameModule|TwoEngines|Room|Callers|Close|GiveUp|Pool|Instances' ./internal/sandbox
+
+race-rest: ## the other part: services, tools of operators, bundles
+	@$(GO) list ./... | grep -vE '$(ALONE)' | grep -vE '$(CORE)' | xargs $(GOTEST) -race -short
+	@$(GOTEST) -race -short -run='Dev|Feed|Change|HTTP|Metrics' ./host/bundle
 
 check: ## format, vet, staticcheck, layers and cross-builds
 	@./.ci/check
