@@ -30,6 +30,7 @@ const (
 	Stepped Act = "stepped" // the same in a manual system
 	Durable Act = "durable" // the same in a manual system, of durable guests
 	Struct  Act = "struct"  // the same with a struct of six fields
+	Kib     Act = "kib"     // the same with 1 KiB
 	Ask     Act = "ask"     // of a goroutine, and the answer; its context has no deadline
 	AskDue  Act = "ask-due" // the same with a deadline
 	Crash   Act = "crash"   // a message at which an actor panics or traps, its restart and the next message

@@ -41,7 +41,7 @@ const (
 // grow now and then, and fewer of it are counted.
 func limitsOf(act guard.Act, c *guard.Counts) limits {
 	switch act {
-	case guard.Message, guard.Kept, guard.Taped, guard.Beside, guard.Stepped, guard.Durable:
+	case guard.Message, guard.Kept, guard.Taped, guard.Beside, guard.Stepped, guard.Durable, guard.Kib:
 		return limits{math.Ceil(c.Instructions * room), math.Ceil(c.Guest * room), math.Floor(c.Allocations) + 0.01}
 	}
 	return limits{math.Ceil(c.Instructions * moreRoom), math.Ceil(c.Guest * room), math.Ceil(c.Allocations*4) / 4}
@@ -86,6 +86,9 @@ func TestCostOfAMessage(t *testing.T) {
 		{"routed", guard.Message, guard.Routed, ""},
 		{"wat", guard.Message, wat, ""},
 		{"go", guard.Message, standard, "go"},
+		{"kib native", guard.Kib, guard.Native, ""},
+		{"kib wat", guard.Kib, wat, ""},
+		{"kib go", guard.Kib, standard, "go"},
 		{"tinygo", guard.Message, tiny, "tinygo"},
 		{"kept wat", guard.Kept, wat, ""},
 		{"kept go", guard.Kept, standard, "go"},

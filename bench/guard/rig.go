@@ -60,6 +60,14 @@ func packet(op byte, n int) host.Raw {
 	return b
 }
 
+// kib is a packet of 1 KiB. What it says begins a byte later.
+func kib(n int) host.Raw {
+	b := make(host.Raw, 1<<10)
+	b[0], b[1], b[2], b[opAt+1] = 0x59, 0x03, 0xfd, opPing
+	binary.BigEndian.PutUint32(b[numberAt+1:], uint32(n))
+	return b
+}
+
 // Go keeps a stack for about every 512 KiB that are allocated, which takes 10,000 instructions: a window of some
 // spawns has one now and then.
 func init() { goruntime.MemProfileRate = 0 }
@@ -178,6 +186,8 @@ func open(ctx context.Context, c Case) (_ *rig, err error) {
 		err = r.steppedMessages(c.Act == Durable)
 	case Struct:
 		err = r.structMessages()
+	case Kib:
+		err = r.kibs(c.Kind)
 	case Ask, AskDue:
 		err = r.asks(ctx, c.Act == AskDue)
 	case Crash:
@@ -361,6 +371,35 @@ func (r *rig) structMessages() (err error) {
 		}
 	}
 	r.begin = func(_ *host.Context, n int) error { return r.sys.TellFrom(pair[1], pair[0], six.Sample(n)) }
+	return nil
+}
+
+// kibs are messages of 1 KiB that go to and fro.
+func (r *rig) kibs(kind string) (err error) {
+	if kind == Native {
+		answer := kib(0)
+		var boxed any = answer // once, see native
+		r.props = host.Func(func(c *host.Context, m host.Message) error {
+			n := binary.BigEndian.Uint32(m.Payload[numberAt+1:])
+			if n == 0 {
+				return c.Tell(r.referee, boxed)
+			}
+			binary.BigEndian.PutUint32(answer[numberAt+1:], n-1)
+			return c.Tell(m.Sender, boxed)
+		})
+	}
+	var pair [2]host.Ref
+	for i := range pair {
+		if pair[i], err = r.sys.Spawn("", r.props); err != nil {
+			return err
+		}
+	}
+	m := kib(0)
+	var boxed any = m
+	r.begin = func(_ *host.Context, n int) error {
+		binary.BigEndian.PutUint32(m[numberAt+1:], uint32(n))
+		return r.sys.TellFrom(pair[1], pair[0], boxed)
+	}
 	return nil
 }
 
