@@ -31,9 +31,27 @@ func (t *Table[T]) Missing(f func(abi.Ref) bool) { t.miss.Store(&f) }
 
 // Get is the entry of a ref, or nil.
 func (t *Table[T]) Get(ref abi.Ref) *T {
-	if v := t.Peek(ref); v != nil {
-		return v
+	p := t.slots.Load()
+	if p == nil || ref == 0 {
+		return t.missed(ref)
 	}
+	slots := *p
+	mask := uint64(len(slots) - 1)
+	for i := uint64(ref) & mask; ; i = (i + 1) & mask {
+		switch slots[i].key.Load() {
+		case uint64(ref):
+			if v := slots[i].value.Load(); v != nil {
+				return v
+			}
+			return t.missed(ref)
+		case 0:
+			return t.missed(ref)
+		}
+	}
+}
+
+// missed is Get of a ref that has no entry.
+func (t *Table[T]) missed(ref abi.Ref) *T {
 	if f := t.miss.Load(); f != nil && ref != 0 && (*f)(ref) {
 		return t.Peek(ref)
 	}
@@ -42,6 +60,14 @@ func (t *Table[T]) Get(ref abi.Ref) *T {
 
 // Peek is Get without what Missing was given.
 func (t *Table[T]) Peek(ref abi.Ref) *T {
+	if s := t.slot(ref); s != nil {
+		return s.value.Load()
+	}
+	return nil
+}
+
+// slot is where the ref is or was; nil: it never was.
+func (t *Table[T]) slot(ref abi.Ref) *slot[T] {
 	p := t.slots.Load()
 	if p == nil || ref == 0 {
 		return nil
@@ -51,7 +77,7 @@ func (t *Table[T]) Peek(ref abi.Ref) *T {
 	for i := uint64(ref) & mask; ; i = (i + 1) & mask {
 		switch slots[i].key.Load() {
 		case uint64(ref):
-			return slots[i].value.Load()
+			return &slots[i]
 		case 0:
 			return nil
 		}
@@ -93,25 +119,15 @@ func (t *Table[T]) Put(ref abi.Ref, v *T) bool {
 func (t *Table[T]) Remove(ref abi.Ref) *T {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.slots.Load()
-	if p == nil || ref == 0 {
+	s := t.slot(ref)
+	if s == nil {
 		return nil
 	}
-	slots := *p
-	mask := uint64(len(slots) - 1)
-	for i := uint64(ref) & mask; ; i = (i + 1) & mask {
-		s := &slots[i]
-		switch s.key.Load() {
-		case uint64(ref):
-			v := s.value.Swap(nil)
-			if v != nil {
-				t.live--
-			}
-			return v
-		case 0:
-			return nil
-		}
+	v := s.value.Swap(nil)
+	if v != nil {
+		t.live--
 	}
+	return v
 }
 
 // grow copies what lives into a table with room for as much again. t.mu is held.
