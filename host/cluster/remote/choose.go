@@ -21,15 +21,4 @@ func candidates(members []cluster.Member, p Place, path string) (all []cluster.M
 	return all[:min(len(all), mostTries)]
 }
 
-// score is FNV-1a of 64 bits of the node's name and the path, mixed by the finalizer of MurmurHash3.
-func score(m cluster.Member, path string) uint64 {
-	h := uint64(14695981039346656037)
-	for _, text := range [...]string{m.Name, "\x00", path} {
-		for i := range len(text) {
-			h = (h ^ uint64(text[i])) * 1099511628211
-		}
-	}
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
-}
+func score(m cluster.Member, path string) uint64 { return cluster.Hash(m.Name, "\x00", path) }

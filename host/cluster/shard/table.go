@@ -147,21 +147,8 @@ func (t *table) same(o *table) bool {
 	return slices.Equal(t.hosts, o.hosts) && slices.Equal(t.places, o.places)
 }
 
-// Of is the shard of a key's name among n: FNV-1a of 64 bits, mixed.
-func Of(name string, n int) int {
-	h := uint64(14695981039346656037)
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 1099511628211
-	}
-	return int(mix(h) % uint64(n))
-}
-
-// mix spreads what differs in few bits over all of them (the finalizer of MurmurHash3).
-func mix(h uint64) uint64 {
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
-}
+// Of is the shard of a key's name among n.
+func Of(name string, n int) int { return int(cluster.Hash(name) % uint64(n)) }
 
 // ideal is the region that a shard should be on: the one that its pin names, or else the winner of weighted rendezvous hashing
 // (Schindelhauer and Schomaker's logarithmic method), so that a region that comes or goes moves its own shards only. Those that
@@ -176,7 +163,7 @@ func (t *table) ideal(s int) (best abi.Ref) {
 		if p := t.places[s].pin; p != 0 && h.Ref.Node() == p {
 			return h.Ref
 		}
-		u := (float64(mix(uint64(h.Ref)^mix(h.Born)^mix(uint64(s)+1)<<1)>>11) + 0.5) / (1 << 53)
+		u := (float64(cluster.Mix(uint64(h.Ref)^cluster.Mix(h.Born)^cluster.Mix(uint64(s)+1)<<1)>>11) + 0.5) / (1 << 53)
 		if x := -float64(h.Weight) / math.Log(u); x > score {
 			best, score = h.Ref, x
 		}
