@@ -241,34 +241,29 @@ var errUnshared = errors.New("what the nodes of the cluster share cannot be reac
 
 // sharing opens what the nodes share for a service.
 func (x *membership) sharing(ctx context.Context, name string) (service.Shared, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(x.running, cancel)()
-	s, err := x.place.Shared(ctx, name)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("%w: %w", errUnshared, err)
-	case err != nil:
-		return nil, err
-	}
-	return s, nil
+	return whileRunning(ctx, x, func(ctx context.Context) (service.Shared, error) { return x.place.Shared(ctx, name) })
 }
 
 // log opens the journal of a bundle's keys.
 func (x *membership) log(name string) func(context.Context) (cluster.Log, error) {
 	return func(ctx context.Context) (cluster.Log, error) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(x.running, cancel)()
-		j, err := x.place.Journal(ctx, name)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil, fmt.Errorf("%w: %w", errUnshared, err)
-		case err != nil:
-			return nil, err
-		}
-		return j, nil
+		return whileRunning(ctx, x, func(ctx context.Context) (cluster.Log, error) { return x.place.Journal(ctx, name) })
 	}
+}
+
+// whileRunning opens something that the nodes share, as long as this one runs.
+func whileRunning[T any](ctx context.Context, x *membership, open func(context.Context) (T, error)) (opened T, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.running, cancel)()
+	s, err := open(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return opened, fmt.Errorf("%w: %w", errUnshared, err)
+	case err != nil:
+		return opened, err
+	}
+	return s, nil
 }
 
 // spoilt says what the journal has that no node writes.
