@@ -1,6 +1,7 @@
 package asks
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -92,12 +93,7 @@ func (t *Table) Open() (all []*Request) {
 			all = append(all, a.Request)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Request) int {
-		if a.Number < b.Number {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b *Request) int { return cmp.Compare(a.Number, b.Number) })
 	return all
 }
 

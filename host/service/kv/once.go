@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 
@@ -146,7 +147,7 @@ func (t *turn) forget(c *commit) error {
 		return failed == nil
 	})
 	if err != nil || failed != nil {
-		return orElse(err, failed)
+		return cmp.Or(err, failed)
 	}
 	if left >= once.MostOpen {
 		return once.TooMany()
@@ -184,11 +185,4 @@ func (t *turn) remember(c *commit) {
 	k := once.Kept{Key: c.once.Effect.Key, At: t.now, Answer: (&outcome{c.version, c.results}).encode()}
 	t.w.set(keptKey(t.ns, c.once.Life, c.once.Effect.Number), k.Append(nil))
 	t.w.set(oldKey(t.ns, t.now, c.once.Life, c.once.Effect.Number), nil)
-}
-
-func orElse(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
