@@ -286,13 +286,18 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	s.due.Store(min(max(leastDue, int64(len(p.to))), s.opt.Size/8))
 	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(len(p.to)), Actors: p.n - 1, Pause: pause}
 	s.mu.Unlock()
-	if s.past == nil { // first: what is kept must not have a gap to the log
-		err = s.noPast()
-	}
-	if err = errors.Join(err, s.log.Trim(at), s.sweepModules()); s.past == nil {
+	if err = errors.Join(s.giveBack(at), s.sweepModules()); s.past == nil {
 		return err
 	}
 	return errors.Join(err, s.past.note(at, s.opt.Clock.Now()))
+}
+
+// giveBack removes, or keeps in the past, the files of the log that end before a checkpoint.
+func (s *Store) giveBack(before wal.Position) (err error) {
+	if s.past == nil { // first: what is kept must not have a gap to the log
+		err = s.noPast()
+	}
+	return errors.Join(err, s.log.Trim(before))
 }
 
 // mostRaw is how many bytes of a checkpoint are copied before actors wait for the compression.

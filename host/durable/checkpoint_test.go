@@ -357,27 +357,35 @@ func TestLargeStatesFail(t *testing.T) {
 // Lives that are too short for a checkpoint of their own lead to one: what a start has repeated counts for the next, and so do their files.
 // Else a process that is killed again and again would take longer and longer to begin, or fill the store.
 func TestShortLivesAreBounded(t *testing.T) {
-	for what, change := range map[string]func(*Options){
-		"size": func(o *Options) { o.Size = MinSize }, "recovery": func(o *Options) { o.Recovery = MinRecovery },
+	for _, c := range []struct {
+		what   string
+		adds   int // in each life: few take no time to repeat
+		change func(*Options)
+	}{
+		{"size", 10, func(o *Options) { o.Size = MinSize }},
+		{"recovery", 150, func(o *Options) { o.Recovery = MinRecovery }},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(c.what, func(t *testing.T) {
 			props := Props{"a": puppet(puppetImage(t))}
 			dir, made := t.TempDir(), false
 			for life := 0; !made; life++ {
 				if life == 100 {
 					t.Fatal("there was no checkpoint")
 				}
-				w := mustOpen(t, dir, props, change)
-				if n := w.report("a"); n != byte(10*life) {
+				w := mustOpen(t, dir, props, c.change)
+				if n := w.report("a"); n != byte(c.adds*life) {
 					t.Fatalf("life %d: a has counted %d", life, n)
 				}
-				for range 10 {
+				for range c.adds {
 					w.tell("a", add)
 				}
 				w.report("a")
 				for n := 0; n < 20 && !made; n++ { // it may be due
 					time.Sleep(time.Millisecond)
 					made = w.store.Figures().Checkpoint.Count > 0
+				}
+				if made && life == 0 {
+					t.Error("the first life has made one, without what a start has repeated")
 				}
 				if made { // files are removed after it is complete
 					eventually(t, func() bool { return w.store.Figures().Bytes <= MinSize/4 })
@@ -386,7 +394,7 @@ func TestShortLivesAreBounded(t *testing.T) {
 				w.close()
 				dir = next
 			}
-			w := mustOpen(t, dir, props, change)
+			w := mustOpen(t, dir, props, c.change)
 			w.report("a")
 			if n := w.store.Figures().Bytes; n > MinSize/4 {
 				t.Errorf("there is a checkpoint, and the store has %d bytes", n)
@@ -394,4 +402,45 @@ func TestShortLivesAreBounded(t *testing.T) {
 			w.close()
 		})
 	}
+}
+
+// A life may end when its checkpoint is complete, and before the files that it has made unneeded are removed. The next start does that.
+func TestAStartGivesBack(t *testing.T) {
+	props := Props{"a": puppet(puppetImage(t))}
+	w := mustOpen(t, t.TempDir(), props)
+	w.tell("a", add)
+	w.report("a")
+	before := w.killed()
+	w.close()
+	w = mustOpen(t, before, props) // a file of its own
+	w.tell("a", add)
+	w.report("a")
+	before = w.killed()
+	w.checkpoint()
+	after := w.killed()
+	w.close()
+	var back []string
+	for _, name := range must(filepath.Glob(filepath.Join(before, "log", "*.log"))) {
+		to := filepath.Join(after, "log", filepath.Base(name))
+		if _, err := os.Stat(to); err == nil {
+			continue
+		}
+		if err := os.WriteFile(to, must(os.ReadFile(name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		back = append(back, to)
+	}
+	if len(back) == 0 {
+		t.Fatal("the checkpoint has removed no file")
+	}
+	w = mustOpen(t, after, props)
+	if n := w.report("a"); n != 2 {
+		t.Errorf("a has counted %d", n)
+	}
+	for _, name := range back {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s is still there", filepath.Base(name))
+		}
+	}
+	w.close()
 }

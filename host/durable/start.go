@@ -300,6 +300,9 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 		return nil, err
 	}
 	x.store.repeated(x, x.store.opt.Clock.Now().Sub(began))
+	if err := x.store.giveBack(x.mark); err != nil { // the last life may have ended before it could
+		return nil, err
+	}
 	x.store.mu.Lock()
 	x.store.failed = x.fail
 	err = x.store.err
