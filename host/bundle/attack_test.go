@@ -47,6 +47,7 @@ var attacks = map[string]attack{
 	"store.path":                                             {"store: {path: OUT/store}\n", service.ReachWrite, "OUT/store", func(t *testing.T, p *place, _ *Bundle) { p.exists("store") }},
 	"recorder.dir":                                           {"recorder: {dir: OUT/crashes}\n", service.ReachWrite, "OUT/crashes", func(t *testing.T, p *place, _ *Bundle) { p.exists("crashes") }},
 	"cluster.listen":                                         {"cluster: {listen: \"127.0.0.1:7420\"}\n", service.ReachListen, "127.0.0.1:7420", nil},
+	"cluster.accept.fetch[]":                                 {"cluster: {accept: {types: [m/echo], fetch: [m/echo]}}\n", service.ReachCode, "m/echo", nil},
 	"store.key.env":                                          {"store: {path: store, key: {env: ATTACKED_KEY}}\n", service.ReachEnv, "ATTACKED_KEY", nil},
 	"store.key.file":                                         {"store: {path: store, key: {file: OUT/store-key}}\n", service.ReachRead, "OUT/store-key", nil},
 	"store.key.command":                                      {"store: {path: store, key: {command: [sh, OUT/key.sh, \"a b\"]}}\n", service.ReachRun, "sh OUT/key.sh \"a b\"", func(t *testing.T, p *place, _ *Bundle) { p.exists("ran") }},

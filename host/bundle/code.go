@@ -27,6 +27,7 @@ type codes struct {
 type code struct {
 	module, hash string
 	image        *runtime.Image
+	fetch        fetch
 }
 
 // set says which images the modules have.
@@ -35,21 +36,21 @@ func (c *codes) set(all map[string]*loaded) {
 	defer c.mu.Unlock()
 	c.present = c.present[:0]
 	for name, l := range all {
-		c.present = append(c.present, code{name, l.hash, l.image})
+		c.present = append(c.present, code{name, l.hash, l.image, l.fetch})
 	}
 	slices.SortFunc(c.present, func(a, b code) int { return cmp.Compare(a.module, b.module) })
 }
 
-// of is the module of an image, and the hash of its code; false if no module has the image now.
-func (c *codes) of(image *runtime.Image) (module, hash string, ok bool) {
+// of is the module of an image, the hash of its code, and what reads the code; false if no module has the image now.
+func (c *codes) of(image *runtime.Image) (module, hash string, read fetch, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, x := range c.present {
 		if x.image == image {
-			return x.module, x.hash, true
+			return x.module, x.hash, x.fetch, true
 		}
 	}
-	return "", "", false
+	return "", "", nil, false
 }
 
 // retire closes an image as soon as no actor runs it.
@@ -58,7 +59,7 @@ func (c *codes) retire(module string, l *loaded) {
 	defer c.mu.Unlock()
 	c.forget()
 	if l.image.Retire(); sandbox.Users(l.image) > 0 {
-		c.old = append(c.old, code{module, l.hash, l.image})
+		c.old = append(c.old, code{module, l.hash, l.image, nil})
 	}
 }
 

@@ -111,6 +111,7 @@ type Bundle struct {
 	loaded      map[string]*loaded
 	modules     map[string]*host.Module
 	codes       codes
+	fetched     fetchedCodes
 	kept        keptCodes
 	probation   *probation // of an earlier process; nil: there is none, or it is over
 	twins       []*loaded  // see Twin
@@ -310,7 +311,7 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 	m.Walk(check)
 	m.eachMade(func(a *Actor) { check("", a) })
 	for _, a := range m.accepted {
-		if x := l[a.module]; x != nil && a.typ != "*" && !slices.Contains(x.image.Description().Types, a.typ) {
+		if x := l[a.module]; x != nil && a.typ != "*" && !a.fetched && !slices.Contains(x.image.Description().Types, a.typ) {
 			found = append(found, Diagnostic{m.File, a.line, a.column, fmt.Sprintf("cluster.accept.types: the module %s has no type %q%s", a.module, a.typ, suggestion(a.typ, x.image.Description().Types))})
 		}
 	}

@@ -41,6 +41,7 @@ var verbs = map[service.Reach]string{
 	service.ReachRead: "reads", service.ReachWrite: "reads and writes", service.ReachEnv: "sees the variable",
 	service.ReachListen: "listens on", service.ReachConnect: "connects to", service.ReachSecret: "asks the provider of secrets",
 	service.ReachRun: "runs", service.ReachCluster: "reads and writes what its cluster keeps for all bundles of the name",
+	service.ReachCode: "runs code that other nodes of its cluster have, as",
 }
 
 // String is a line for a person, without characters that a terminal would obey.
@@ -199,7 +200,7 @@ func (m *Manifest) reachesOf(prefix string) (found []Reach) {
 		}
 		found = append(found, r)
 	}
-	order := []service.Reach{service.ReachConnect, service.ReachListen, service.ReachSecret, service.ReachEnv, service.ReachCluster, service.ReachRead, service.ReachWrite, service.ReachRun}
+	order := []service.Reach{service.ReachConnect, service.ReachListen, service.ReachSecret, service.ReachEnv, service.ReachCluster, service.ReachRead, service.ReachCode, service.ReachWrite, service.ReachRun}
 	slices.SortStableFunc(found, func(a, b Reach) int { return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)) })
 	return found
 }

@@ -11,12 +11,14 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster/remote"
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
 // Accept says what actors of other nodes may start here, see remote.Accept.
 type Accept struct {
 	Types      []string // module/type
+	Fetch      []string // those of Types whose code may come from other nodes
 	From       []string // roles; empty: any node
 	Max, Total int
 	Memory     int64
@@ -24,8 +26,11 @@ type Accept struct {
 	Limits     host.Limits // the manifest's, for each child
 }
 
+const acceptedRule = `^([A-Za-z0-9_.~-]{1,64}/)?([A-Za-z0-9_.~/-]{1,193}|\*)$`
+
 var acceptShape = object("what actors of other nodes may start here; default: nothing",
-	required("types", list("types that they may start: module/type, or type alone if there is one module; the type may be *", pattern(none, "a type", "a type such as module/type, or module/*", `^([A-Za-z0-9_.~-]{1,64}/)?([A-Za-z0-9_.~/-]{1,193}|\*)$`))),
+	required("types", list("types that they may start: module/type, or type alone if there is one module; the type may be *", pattern(none, "a type", "a type such as module/type, or module/*", acceptedRule))),
+	optional("fetch", list("those of types whose code may come from the parent's node, if no module here has it: it gets the limits of the module that is named, and none of its files and variables; default: none", pattern(service.ReachCode, "a type", "a type such as module/type, or module/*", acceptedRule))),
 	optional("from", list("roles of which the other node must have one; default: any node", pattern(none, "a role", nameWhat, nameRule))),
 	optional("max", count("children that one node has here at a time; default: 100", 100_000)),
 	optional("total", count("children that all nodes have here at a time; default: 1000", 1_000_000)),
@@ -47,7 +52,16 @@ func (c *checker) accept(m *Manifest, v view, base limits) *Accept {
 	for _, x := range v.items("types") {
 		module, typ := c.actorType(m, x.n)
 		a.Types = append(a.Types, module+"/"+typ)
-		m.accepted = append(m.accepted, acceptedType{module, typ, x.n.Line, x.n.Column})
+		m.accepted = append(m.accepted, acceptedType{module, typ, x.n.Line, x.n.Column, false})
+	}
+	for _, x := range v.items("fetch") {
+		module, typ := c.actorType(m, x.n)
+		if a.Fetch = append(a.Fetch, module+"/"+typ); !slices.Contains(a.Types, module+"/"+typ) {
+			c.at(x.n, "cluster.accept.fetch: %s/%s is not in cluster.accept.types", module, typ)
+		}
+		for i := range m.accepted {
+			m.accepted[i].fetched = m.accepted[i].fetched || m.accepted[i].module == module && m.accepted[i].typ == typ
+		}
 	}
 	if !v.given() {
 		return nil
@@ -68,6 +82,7 @@ func (c *checker) accept(m *Manifest, v view, base limits) *Accept {
 type acceptedType struct {
 	module, typ  string
 	line, column int
+	fetched      bool // code that has it may come from elsewhere
 }
 
 // spawnRights reports entries of capabilities.spawn that name no role.
@@ -101,7 +116,7 @@ func (b *Bundle) spawnOptions() func([]byte) (host.SpawnOptions, error) {
 		o, place, err := words.placed(options)
 		if place != nil {
 			o.Elsewhere = elsewhere(*place, func(s host.Spawning) (host.Props, error) {
-				module, hash, ok := b.codes.of(s.Module.Image())
+				module, hash, read, ok := b.codes.of(s.Module.Image())
 				digest, err := hex.DecodeString(hash)
 				if err != nil || !ok {
 					return host.Props{}, errors.New("the module of the child is just being replaced: try again")
@@ -110,7 +125,7 @@ func (b *Bundle) spawnOptions() func([]byte) (host.SpawnOptions, error) {
 					return host.Props{}, fmt.Errorf("the module %s has no type %.80q", module, s.Type)
 				}
 				p, err := remote.Props(node, *place, remote.Child{
-					Digest: digest, Module: module, Type: s.Type, Args: s.Args, Options: s.Options, Parent: s.Parent,
+					Digest: digest, Code: read, Module: module, Type: s.Type, Args: s.Args, Options: s.Options, Parent: s.Parent,
 					Limits: s.Limits, Capabilities: s.Capabilities, Supervision: s.Supervision,
 				})
 				return p.WithSignificant(o.Significant), err
@@ -126,9 +141,18 @@ func (b *Bundle) startDoor(sys *host.System) error {
 		return nil
 	}
 	a, words := b.Manifest.Cluster.Accept, b.Manifest.words
+	f := finder{&b.codes, &b.fetched, a.Types, a.Fetch, maps.Clone(b.modules)}
+	var code remote.Code
+	if len(a.Fetch) > 0 {
+		code = &fetcher{b, a.Fetch, b.Manifest}
+	}
+	var refused func(uint16, string)
+	if n, ok := b.node.(interface{ Refuse(uint16, string) }); ok {
+		refused = n.Refuse
+	}
 	_, err := sys.SpawnService(remote.Door, remote.Accept{
-		Node: b.node, From: a.From, Max: a.Max, Total: a.Total, Memory: a.Memory, Send: a.Send, Limits: a.Limits, Count: &b.remote,
-		Find: finder{&b.codes, a.Types, maps.Clone(b.modules)}.find,
+		Node: b.node, Code: code, Refused: refused, From: a.From, Max: a.Max, Total: a.Total, Memory: a.Memory, Send: a.Send, Limits: a.Limits, Count: &b.remote,
+		Find: f.find,
 		Options: func(options []byte) (host.SpawnOptions, error) {
 			o, _, err := words.placed(options)
 			return o, err
@@ -143,29 +167,24 @@ func (b *Bundle) Remote() *remote.Count { return &b.remote }
 // finder finds the code of children.
 type finder struct {
 	codes   *codes
-	types   []string
+	fetched *fetchedCodes
+	types   []string // cluster.accept.types
+	fetch   []string // cluster.accept.fetch
 	modules map[string]*host.Module
 }
 
-// find finds a module that has exactly the code that the parent runs, of several one that accepts the type.
-func (f finder) find(digest []byte, _, typ string) (host.Props, []string, error) {
-	why := fmt.Errorf("%w: no module here has the code %x that the parent runs: all nodes need the same build", host.ErrDenied, digest)
+// find finds a module that has exactly the code that the parent runs, of several one that accepts the type. Then code that was fetched counts.
+func (f finder) find(digest []byte, module, typ string) (host.Props, []string, error) {
+	why := fmt.Errorf("%w: %w, which is %x: all nodes need the same build, or cluster.accept.fetch", host.ErrDenied, remote.ErrLacks, digest)
 	for _, name := range slices.Sorted(maps.Keys(f.modules)) {
-		module := f.modules[name]
-		image := module.Image()
-		_, hash, ok := f.codes.of(image)
+		own := f.modules[name]
+		image := own.Image()
+		_, hash, _, ok := f.codes.of(image)
 		sum, err := hex.DecodeString(hash)
 		if !ok || err != nil || !bytes.Equal(sum, digest) {
 			continue
 		}
-		var spawn []string
-		accepted := false
-		for _, x := range f.types {
-			if own, t, _ := strings.Cut(x, "/"); own == name {
-				spawn = append(spawn, t)
-				accepted = accepted || glob.Match(t, typ)
-			}
-		}
+		spawn, accepted := f.accepted(name, typ)
 		switch {
 		case !accepted:
 			why = fmt.Errorf("%w: cluster.accept.types has not %s/%.80s", host.ErrDenied, name, typ)
@@ -173,7 +192,25 @@ func (f finder) find(digest []byte, _, typ string) (host.Props, []string, error)
 		case !slices.Contains(image.Description().Types, typ):
 			return host.Props{}, nil, fmt.Errorf("%w: the module %s has no type %.80q", host.ErrBadProps, name, typ)
 		}
-		return host.GuestOf(module, typ), spawn, nil
+		return host.GuestOf(own, typ), spawn, nil
+	}
+	if x := f.fetched.of(digest, module, typ, f.fetch); x != nil {
+		if !slices.Contains(x.module.Image().Description().Types, typ) {
+			return host.Props{}, nil, fmt.Errorf("%w: the code has no type %.80q", host.ErrBadProps, typ)
+		}
+		spawn, _ := f.accepted(x.as, typ)
+		return host.GuestOf(x.module, typ), spawn, nil
 	}
 	return host.Props{}, nil, why
+}
+
+// accepted are the types of a module that are accepted, and whether one is among them.
+func (f finder) accepted(name, typ string) (spawn []string, ok bool) {
+	for _, x := range f.types {
+		if own, t, _ := strings.Cut(x, "/"); own == name {
+			spawn = append(spawn, t)
+			ok = ok || glob.Match(t, typ)
+		}
+	}
+	return spawn, ok
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,9 @@ func TestAcceptKeys(t *testing.T) {
 	if a = parse(t, with("{types: [m/t]}")).Cluster.Accept; a.Max != 100 || a.Total != 1000 || a.Memory != 256<<20 || a.From != nil || a.Send != nil {
 		t.Errorf("%+v", a)
 	}
+	if a = parse(t, with("{types: [t, u], fetch: [u]}")).Cluster.Accept; !slices.Equal(a.Fetch, []string{"m/u"}) {
+		t.Errorf("%+v", a)
+	}
 	if parse(t, minimal+"cluster: {}\n").Cluster.Accept != nil {
 		t.Error("it accepts children although nothing says so")
 	}
@@ -39,6 +43,8 @@ func TestAcceptKeys(t *testing.T) {
 		with("{types: []}"):                        "7:27: cluster.accept.types must name one type at least",
 		with("{types: [x/t]}"):                     `7:28: there is no module "x"`,
 		with("{types: [t], max: 10, total: 9}"):    "7:37: cluster.accept.max is 10, more than cluster.accept.total, which is 9",
+		with("{types: [t], fetch: [t, x/t]}"):      `7:43: there is no module "x"`,
+		with("{types: [t], fetch: ['m/*']}"):       "7:40: cluster.accept.fetch: m/* is not in cluster.accept.types",
 		with("{types: [t], from: [a b]}"):          `"a b" is not a valid name`,
 		with("{types: [t], send: [/system/kv]}"):   `"/system/kv" is not a path`,
 		with("{types: [t], memory: 1}"):            "cluster.accept.memory must be at least",

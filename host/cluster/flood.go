@@ -26,6 +26,13 @@ func (n *Node) refuse(of uint16, why string) {
 	n.flooded(&n.flood.refused, Event{Kind: EventRefused, Node: of, Count: 1, Text: why})
 }
 
+// Refuse tells, as EventRefused, what of a node a package above has not taken.
+func (n *Node) Refuse(of uint16, why string) {
+	n.mu.Lock()
+	defer n.unlock()
+	n.refuse(of, why)
+}
+
 func (n *Node) gap(of uint16, units uint64) {
 	n.flooded(&n.flood.gaps, Event{Kind: EventGap, Node: of, Count: units, Text: "packets were lost; they are asked for again"})
 }

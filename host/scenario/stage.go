@@ -98,7 +98,7 @@ func (st *Stage) reached(found []bundle.Reach) []bundle.Reach {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(r bundle.Reach) bool {
-		return r.Kind == service.ReachCluster || strings.HasPrefix(r.Key, "http.") || strings.HasPrefix(r.Key, "store.") || slices.ContainsFunc(not, func(key string) bool {
+		return r.Kind == service.ReachCluster || r.Kind == service.ReachCode || strings.HasPrefix(r.Key, "http.") || strings.HasPrefix(r.Key, "store.") || slices.ContainsFunc(not, func(key string) bool {
 			return strings.HasPrefix(r.Key, key) || key[0] == '.' && strings.Contains(r.Key, key)
 		})
 	})

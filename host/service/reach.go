@@ -21,11 +21,12 @@ const (
 	ReachSecret  Reach = "secret"  // a provider of secrets
 	ReachRun     Reach = "run"     // a program that is started, with its arguments
 	ReachCluster Reach = "cluster" // if the text is "cluster": what all nodes of a cluster keep for bundles of this name
+	ReachCode    Reach = "code"    // an actor type whose code may come from other nodes
 )
 
 // Reaches are all of them but ReachNone, in the order in which they are listed.
 func Reaches() []Reach {
-	return []Reach{ReachRead, ReachWrite, ReachEnv, ReachListen, ReachConnect, ReachSecret, ReachCluster, ReachRun}
+	return []Reach{ReachRead, ReachWrite, ReachEnv, ReachListen, ReachConnect, ReachSecret, ReachCluster, ReachCode, ReachRun}
 }
 
 // Declared reports whether it is one of the constants.

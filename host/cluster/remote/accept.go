@@ -35,18 +35,25 @@ type Accept struct {
 	// Limits are the most that a child gets. Zero fields are the host's defaults.
 	Limits host.Limits
 	// Find finds what is to be started: the props with the code and nothing else, and the types that a child may spawn here if its parent
-	// may spawn them. An error refuses the child; it is shown to the parent. Any goroutine may call it, and it must not block.
+	// may spawn them. An error refuses the child; it is shown to the parent. ErrLacks says that no module has the code. Any goroutine may call it, and it must not block.
 	Find func(digest []byte, module, typ string) (p host.Props, spawn []string, err error)
 	// Options reads the options of a spawn; nil: a spawn with options is refused.
 	Options func([]byte) (host.SpawnOptions, error)
+	// Code takes code that no module here has from the parent's node; nil: such children are refused.
+	Code Code
+	// Refused is told what of a node was not taken; nil: nobody is. It must not block.
+	Refused func(node uint16, why string)
 	// Count is told how many children there are; nil: nobody is told.
 	Count *Count
+
+	fetching *atomic.Int32 // fetches that are under way
 }
 
 // Count counts children of other nodes. The fields may be read at any time.
 type Count struct {
 	Here             atomic.Int64 // now
 	Started, Refused atomic.Uint64
+	Fetched          atomic.Uint64 // modules
 }
 
 // Props are the props of the door, which System.SpawnService starts under the name [Door].
@@ -63,6 +70,7 @@ func (a Accept) Props() host.Props {
 	if a.Count == nil {
 		a.Count = &Count{}
 	}
+	a.fetching = &atomic.Int32{}
 	return host.Behave(Door, func() host.Behaviour { return &door{accept: &a} })
 }
 
@@ -185,7 +193,7 @@ func (d *door) group(ctx *host.Context, number uint16) (host.Ref, error) {
 	if err != nil {
 		a := d.accept
 		g, err = sys.SpawnService(name, host.Behave("remote/group", func() host.Behaviour { return &group{accept: a} }).
-			WithLimits(host.Limits{Children: a.Max, Watches: 2 * a.Max, Tree: host.TreeLimits{Memory: a.Memory}}).
+			WithLimits(host.Limits{Children: a.Max + mostFetches, Watches: 2*a.Max + mostFetches, Tree: host.TreeLimits{Memory: a.Memory}}).
 			WithSupervision(supervision.Stopping().WithOtherwise(supervision.Stop).WithDecider(nil)))
 	}
 	return g, err

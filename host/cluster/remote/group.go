@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -11,9 +13,11 @@ import (
 
 // group has the children of one node, each below a keeper. It is an actor of the top, so that what they use, and what they guess, is theirs.
 type group struct {
-	accept *Accept
-	here   int64 // children, which are on the count
-	made   uint64
+	accept  *Accept
+	here    int64 // children, which are on the count
+	made    uint64
+	fetches map[string]host.Ref // of code, by whose settings it gets and its hash
+	busy    atomic.Bool         // one is under way
 }
 
 // Start implements host.Behaviour.
@@ -27,8 +31,10 @@ func (g *group) Handle(ctx *host.Context, _ int) *abi.Failure {
 		case !ok:
 			return nil
 		case m.Kind == abi.KindTerminated:
-			g.here--
-			g.accept.Count.Here.Add(-1)
+			if !g.fetched(m.Sender) {
+				g.here--
+				g.accept.Count.Here.Add(-1)
+			}
 		case m.Kind != abi.KindMessage || m.Correlation == 0 || m.Sender.IsZero():
 		default:
 			if err := g.begin(ctx, m); err != nil {
@@ -51,6 +57,9 @@ func (g *group) begin(ctx *host.Context, m host.Message) error {
 		return full("cluster.accept.max", a.Max)
 	}
 	p, held, err := a.props(r)
+	if v, _ := abi.FindHeader(m.Headers, offering); a.Code != nil && errors.Is(err, ErrLacks) && string(v) == version && len(r.Digest) > 0 {
+		return g.fetch(ctx, r)
+	}
 	if err != nil {
 		return err
 	}
@@ -67,7 +76,7 @@ func (g *group) begin(ctx *host.Context, m host.Message) error {
 		a.Count.Here.Add(-1)
 		return full("cluster.accept.total", a.Total)
 	}
-	if err := g.keep(ctx, &keeper{accept: a, by: m.Sender, parent: parent, name: r.Name, child: p, held: held}, strategy); err != nil {
+	if err := g.keep(ctx, &keeper{accept: a, by: m.Sender, parent: parent, name: r.Name, child: p, held: held, of: r.code()}, strategy); err != nil {
 		a.Count.Here.Add(-1)
 		return err
 	}
@@ -121,6 +130,14 @@ func (g *group) End(*host.Context, host.End) {
 	g.here = 0
 }
 
+// code says which code a child has.
+type code struct {
+	digest      []byte
+	module, typ string
+}
+
+func (r *request) code() code { return code{r.Digest, r.Module, r.Type} }
+
 // keeper supervises one child, in the place of its parent, by the parent's strategy.
 type keeper struct {
 	accept     *Accept
@@ -128,6 +145,8 @@ type keeper struct {
 	name       string
 	child      host.Props
 	held       int64 // bytes that it keeps of the request
+	of         code
+	release    func() // of the code; nil: it is not kept
 	ref        host.Ref
 }
 
@@ -156,6 +175,9 @@ func (k *keeper) Handle(ctx *host.Context, _ int) *abi.Failure {
 func (k *keeper) begin(ctx *host.Context) {
 	var child host.Ref
 	err := ctx.Head().Hold(k.held)
+	if err == nil && k.accept.Code != nil {
+		k.release, err = k.accept.Code.Pin(k.of.digest, k.of.module, k.of.typ)
+	}
 	if err == nil {
 		child, err = ctx.Spawn(k.name, k.child)
 	}
@@ -187,4 +209,9 @@ func (k *keeper) CannotRewind() string { return "its child ends with it" }
 func (k *keeper) Rewind(*host.Context) bool { return false }
 
 // End implements host.Behaviour.
-func (k *keeper) End(*host.Context, host.End) {}
+func (k *keeper) End(*host.Context, host.End) {
+	if k.release != nil {
+		k.release()
+		k.release = nil
+	}
+}

@@ -8,6 +8,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -78,7 +79,9 @@ func cutRole(x string) (typ, role string, on bool) {
 
 // Child is what is to run elsewhere.
 type Child struct {
-	Digest       []byte // SHA-256 of the module's code; empty: an actor in Go, which nodes know by its type
+	Digest []byte // SHA-256 of the module's code; empty: an actor in Go, which nodes know by its type
+	// Code reads the code, for a node that lacks it; nil: such a node is passed over. Any goroutine may call it.
+	Code         func(context.Context) ([]byte, error)
 	Module       string // what the module is called here
 	Type         string
 	Args         []byte // CBOR; empty: none
@@ -102,7 +105,7 @@ func Props(node Node, place Place, c Child) (host.Props, error) {
 	limits := c.Limits
 	limits.Fuel, limits.Memory, limits.Message = 0, 0, 0
 	return host.Behave("remote/"+c.Type, func() host.Behaviour {
-		return &standIn{node: node, place: place, typ: c.Type}
+		return &standIn{node: node, place: place, typ: c.Type, offer: offer{read: c.Code}}
 	}).WithArgs(r).WithLimits(limits).WithLifetime(supervision.Temporary), nil
 }
 

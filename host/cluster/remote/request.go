@@ -145,17 +145,26 @@ func decodeRequest(b []byte) (*request, error) {
 	return r, r.check()
 }
 
-// answer is what a node says to a request: the child, or why there is none. A refusal says that nothing was started.
+// answer is what a node says to a request: the child, or why there is none, or who fetches the code, which the asker has offered. Who
+// fetches it answers with an error, or that it is there. All but the first say that nothing was started.
 type answer struct {
 	Child   abi.Ref `cbor:"1,keyasint,omitempty"`
 	Refused string  `cbor:"2,keyasint,omitempty"`
+	Fetch   abi.Ref `cbor:"3,keyasint,omitempty"`
+	Fetched bool    `cbor:"4,keyasint,omitempty"`
 }
 
 func decodeAnswer(b []byte) (a answer, ok bool) {
 	if len(b) > 2*maxText || decoder.Unmarshal(b, &a) != nil {
 		return answer{}, false
 	}
-	return a, (a.Child == 0) != (a.Refused == "")
+	n := 0
+	for _, said := range []bool{a.Child != 0, a.Refused != "", a.Fetch != 0, a.Fetched} {
+		if said {
+			n++
+		}
+	}
+	return a, n == 1
 }
 
 func refusal(err error) answer {

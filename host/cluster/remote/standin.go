@@ -18,17 +18,23 @@ type standIn struct {
 	typ     string
 	request *request // what the actor is started with: so it is on its account
 
-	asks  []cluster.Member // nodes to be asked, the present one first
-	step  uint64           // what is under way: correlations are steps
-	child host.Ref         // zero: it is not there yet
-	over  bool
-	last  error // why the last node does not take it
+	offer    offer
+	asks     []cluster.Member // nodes to be asked, the present one first
+	door     host.Ref         // of the present one
+	requests int              // that it has had
+	step     uint64           // what is under way: correlations are steps
+	child    host.Ref         // zero: it is not there yet
+	over     bool
+	last     error // why the last node does not take it
 }
 
-// Steps; those of the nth node, from 1, begin at 2n: no correlation is 0.
+// Steps; those of the nth node, from 1, begin at 4n: no correlation is 0.
 const (
 	finding  = 0
 	starting = 1
+	fetching = 2 // the node fetches the code
+	reading  = 3 // of the code, here
+	steps    = 4
 )
 
 // Start implements host.Behaviour.
@@ -42,7 +48,7 @@ func (s *standIn) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 		s.miss(ctx, err)
 		return nil
 	}
-	s.asks, s.step = candidates(s.node.Members(), s.place, ctx.Self().Path()), 2
+	s.asks, s.step = candidates(s.node.Members(), s.place, ctx.Self().Path()), steps
 	s.find(ctx)
 	return nil
 }
@@ -71,7 +77,8 @@ func (s *standIn) find(ctx *host.Context) {
 func (s *standIn) next(why error) {
 	s.last = fmt.Errorf("node %s: %w", s.asks[0].Name, why)
 	s.asks = s.asks[1:]
-	s.step += 2
+	s.step += steps
+	s.requests = 0
 }
 
 // miss ends the spawn in vain.
@@ -88,7 +95,9 @@ func (s *standIn) Handle(ctx *host.Context, _ int) *abi.Failure {
 		case !ok:
 			return nil
 		case m.Kind == abi.KindMessage:
-			s.mail(ctx)
+			if !s.give(ctx, m) {
+				s.mail(ctx)
+			}
 		case m.Kind == abi.KindTerminated:
 			if m.Sender.Equal(s.child) {
 				var why string
@@ -96,11 +105,15 @@ func (s *standIn) Handle(ctx *host.Context, _ int) *abi.Failure {
 				s.over = true
 				ctx.Head().Leave(why)
 			}
-		case s.over || !s.child.IsZero() || m.Correlation != s.step+finding && m.Correlation != s.step+starting:
+		case s.over || !s.child.IsZero():
 		case m.Correlation == s.step+finding:
 			s.found(ctx, m)
-		default:
+		case m.Correlation == s.step+starting:
 			s.started(ctx, m)
+		case m.Correlation == s.step+fetching:
+			s.outcome(ctx, m)
+		case m.Correlation == s.step+reading:
+			s.wasRead(ctx, m)
 		}
 	}
 }
@@ -126,8 +139,19 @@ func (s *standIn) found(ctx *host.Context, m host.Message) {
 		s.find(ctx)
 		return
 	}
-	v := host.Headed{Value: host.Raw(s.request.encode(ctx.Self().Name())), Headers: map[string]string{Header: version}}
-	if err := ctx.Ask(m.Sender, v, s.step+starting, startTime); err != nil {
+	s.door = m.Sender
+	s.send(ctx)
+}
+
+// send sends the request to the node that is asked.
+func (s *standIn) send(ctx *host.Context) {
+	headers := map[string]string{Header: version}
+	if s.offer.read != nil && s.requests+1 < mostRequested {
+		headers[offering] = version
+	}
+	s.requests++
+	v := host.Headed{Value: host.Raw(s.request.encode(ctx.Self().Name())), Headers: headers}
+	if err := ctx.Ask(s.door, v, s.step+starting, startTime); err != nil {
 		s.next(err)
 		s.find(ctx)
 	}
@@ -143,6 +167,11 @@ func (s *standIn) started(ctx *host.Context, m host.Message) {
 		a, ok = decodeAnswer(m.Payload)
 	}
 	switch {
+	case ok && a.Fetched:
+		s.next(errMalformed)
+		s.find(ctx)
+	case ok && a.Fetch != 0:
+		s.fetching(ctx, a.Fetch)
 	case !ok:
 		why := m.Err()
 		if why == nil {

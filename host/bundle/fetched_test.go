@@ -1,0 +1,159 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/remote"
+	"github.com/wasmactors/wasmactors/host/service"
+)
+
+const taking = "modules: {w: {wasm: echo.wasm, env: {SECRET: s}}}\nactors: {idle: {type: w/echo}}\ncluster: {accept: {types: [w/spawn-child], fetch: [w/spawn-child], from: [n0]}}\n"
+
+// until runs the nodes until something holds. Other goroutines read and check code meanwhile, so time passes slowly.
+func (p *placed) until(what string, holds func() bool) {
+	p.t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if p.pass(2 * time.Millisecond); time.Now().After(end) {
+			p.t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// askSlowly is ask for what other goroutines have to do with.
+func (p *placed) askSlowly(path string, v any) (text string) {
+	p.t.Helper()
+	to, err := p.nodes[0].system.Lookup(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	q, err := p.nodes[0].system.Request(to, v)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.until(path, func() bool {
+		select {
+		case m := <-q.Answer():
+			if m.Err() != nil {
+				text = m.Err().Error()
+			} else if err := m.Decode(&text); err != nil {
+				p.t.Fatal(err)
+			}
+			return true
+		default:
+			return false
+		}
+	})
+	return text
+}
+
+// A node that lacks the code gets it from the node of the parent, once for all children, keeps it, and gives the code nothing of its own.
+func TestCodeOfAnotherNode(t *testing.T) {
+	p := placedOn(t, parents, taking)
+	for i := range 3 {
+		if why := p.askSlowly("/user/parent", []any{fmt.Sprint("kid", i), nil, nil, "n1"}); why != "" {
+			t.Fatal(why)
+		}
+	}
+	there := p.nodes[1].bundle
+	if n := there.Remote().Fetched.Load(); n != 1 || there.Remote().Here.Load() != 3 {
+		t.Errorf("%d modules were fetched for %d children", n, there.Remote().Here.Load())
+	}
+	x := there.fetched.all[0]
+	if x.pins != 3 || len(x.loaded.spec.Env) != 0 || x.as != "w" {
+		t.Errorf("%+v", x)
+	}
+	if got := p.askSlowly("/user/parent/kid0", "heard"); strings.Contains(got, "denied") {
+		t.Error(got)
+	}
+	for i := range 3 {
+		kid, err := p.nodes[0].system.Lookup(fmt.Sprint("/user/parent/kid", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.nodes[0].system.Stop(kid)
+	}
+	p.until("no child", func() bool { return there.Remote().Here.Load() == 0 })
+	if x.pins != 0 {
+		t.Errorf("%d children hold the code after all have ended", x.pins)
+	}
+}
+
+// Whose manifest does not say so takes no code, and a type that is not named neither.
+func TestCodeOfAnotherNodeIsRefused(t *testing.T) {
+	p := placedOn(t, strings.Replace(parents, "'spawn-child@n1'", "'*@*'", 1), taking,
+		strings.Replace(taking, "types: [w/spawn-child], fetch: [w/spawn-child]", "types: [w/echo]", 1),
+		strings.Replace(strings.Replace(taking, "types: [w/spawn-child], fetch: [w/spawn-child]", "types: [w/spawn-child, w/other], fetch: [w/other, w/spawn-child]", 1), "env: {SECRET: s}", "limits: {size: 64KiB}", 1))
+
+	for role, why := range map[string]string{"n2": "all nodes need the same build", "n3": "bytes, from 1 to 65536 are taken"} {
+		if got := p.askSlowly("/user/parent", []any{"kid-" + role, nil, nil, role}); !strings.Contains(got, why) {
+			t.Errorf("%s: %q", role, got)
+		}
+	}
+	for _, s := range p.nodes[2:] {
+		if n := s.bundle.Remote().Fetched.Load(); n != 0 || len(s.bundle.fetched.all) != 0 {
+			t.Errorf("node %s has fetched %d", s.self.Name, n)
+		}
+	}
+}
+
+// What is kept is bounded by number and bytes, without what children run.
+func TestFetchedCodeIsBounded(t *testing.T) {
+	var c fetchedCodes
+	dropped := 0
+	drop := func(*loaded) { dropped++ }
+	put := func(name string, size int64, pins int) error {
+		return c.put(&fetchedCode{as: "m", digest: name, bytes: size, pins: pins, loaded: &loaded{}}, drop)
+	}
+	for i := range mostFetched + 4 {
+		if err := put(fmt.Sprint(i), 1, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.all) != mostFetched || dropped != 4 || c.all[0].digest != "4" {
+		t.Errorf("%d are kept, %d were dropped", len(c.all), dropped)
+	}
+	if err := put("large", mostFetchedBytes, 1); err != nil || len(c.all) != 1 {
+		t.Errorf("%v, %d are kept", err, len(c.all))
+	}
+	if err := put("more", 1, 0); !errors.Is(err, host.ErrLimit) || len(c.all) != 1 {
+		t.Errorf("%v, %d are kept", err, len(c.all))
+	}
+	if got := settingsFor("b", "x", []string{"a/*", "b/x"}); got != "b" {
+		t.Error(got)
+	}
+	if got := settingsFor("c", "x", []string{"a/y", "b/x", "d/x"}); got != "b" {
+		t.Error(got)
+	}
+	if got := settingsFor("c", "z", []string{"a/y"}); got != "" {
+		t.Error(got)
+	}
+}
+
+// Code that is no module is refused as a module of the bundle is.
+func TestFetchedCodeIsChecked(t *testing.T) {
+	p := placedOn(t, taking)
+	b := p.nodes[0].bundle
+	f := &fetcher{b, []string{"w/spawn-child"}, b.Manifest}
+	if err := f.Load(context.Background(), bytes.Repeat([]byte{1}, 32), "w", []byte("no module")); err == nil || len(b.fetched.all) != 0 {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := f.May("m", "other"); !errors.Is(err, remote.ErrLacks) {
+		t.Errorf("%v", err)
+	}
+}
+
+// To run code of others is asked for.
+func TestCodeOfOthersNeedsConsent(t *testing.T) {
+	m := parse(t, minimal+"cluster: {accept: {types: [t], fetch: [t]}}\n")
+	r := m.Reaches()
+	if len(r) != 1 || r[0].Kind != service.ReachCode || r[0].Value != "t" {
+		t.Errorf("%+v", r)
+	}
+}
