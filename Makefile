@@ -8,7 +8,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64 race-core race-rest
+.PHONY: demo test slow thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64 race-core race-rest
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,13 @@ test: ## run the tests of every module (5 minutes), also after one that fails; w
 	@command -v "$${WASMACTORS_COMPILER:-$(GO)}" >/dev/null || { echo "COMPILER=$$WASMACTORS_COMPILER: there is no such command in PATH" >&2; exit 1; }
 	@failed=; for m in $(TESTED); do echo "== $$m"; ($(IN) $(GOTEST) $(PACKAGES)) || failed="$$failed $$m"; done; \
 	if [ -n "$$failed" ]; then echo "tests have failed in:$$failed" >&2; exit 1; fi
+
+# What tests leave out usually, or try less of, and CI tries: tests that ask package thorough for Slow.
+SLOW := TheGuide.*|GuidesLoop|TheTutorial|KeysThatAreKept|NodesAreRolled|KilledLedger|RecordingsOfSamples|ProcessesShareACache|CostOfAttacks|Soak|OrdersToABusyActorMerge|EveryFailureIsRepeatedElsewhere|AccountsAreWhatIsHeld|CrashFilesOfGuestsThatHaveWorked|BackRepeatsLittle|Simulation|Takeovers|AnOutsideNATSRestarts|ContractOfThreeKeepers|SimulatedStores|MistakesOfGuests|RecordedRunsRepeat|ShowMovesForwardAndBack
+
+slow: ## run what takes longer than a person waits for: the guides, nodes that are processes, as many seeds as CI has (6 minutes)
+	@WASMACTORS_SLOW=1 $(GOTEST) -timeout 20m -run='^Test($(SLOW))$$' $$(git grep -l 'thorough\.S[kl]' -- 'cmd/*_test.go' 'host/*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+	@WASMACTORS_SLOW=1 $(GOTEST) -run='^TestScripts$$/^devnodes$$' ./cmd/wasmactors
 
 thorough: ## run in full what the tests otherwise try less of (30 minutes): larger modules, more attacks, installing
 	@WASMACTORS_THOROUGH=1 $(GO) test -timeout 60m $$(git grep -l '/internal/thorough"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')

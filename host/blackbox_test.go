@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/replay"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -190,7 +191,7 @@ func TestCrashFilesOfGuestsThatHaveWorked(t *testing.T) {
 	engines := replayEngines(t)
 	for name, c := range boxCases() {
 		t.Run(name, func(t *testing.T) {
-			everyManner(t, func(t *testing.T) {
+			thorough.SlowOf(awakeOrNot, everyManner)(t, func(t *testing.T) {
 				for guardian, snapshot := range map[supervision.Directive]bool{supervision.Restart: false, supervision.Resume: true} {
 					l := newBlackBox(t, otherwise(guardian), blackbox.Config{}, nil)
 					ref := l.spawn("a", c.props(t))

@@ -333,7 +333,9 @@ var attacks = []attack{
 }
 
 // stretch is how long what goes on for ever is looked at.
-func stretch() time.Duration { return thorough.Of(time.Second, 3*time.Second) }
+func stretch() time.Duration {
+	return thorough.Of(thorough.SlowOf(300*time.Millisecond, time.Second), 3*time.Second)
+}
 
 // bomb has every actor spawn ten more, for a stretch.
 func (c *costs) bomb(l Limits) {

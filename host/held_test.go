@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
 	"pgregory.net/rapid"
 )
@@ -225,11 +226,15 @@ func (l *ledger) end() error {
 // are what is there, and nothing is left in the end.
 func TestAccountsAreWhatIsHeld(t *testing.T) {
 	puppetImage(t)
-	if race.Enabled { // twenty times slower
-		before := flag.Lookup("rapid.checks").Value.String()
-		must(0, flag.Set("rapid.checks", "4"))(t)
-		defer func() { _ = flag.Set("rapid.checks", before) }()
+	checks := flag.Lookup("rapid.checks")
+	before := checks.Value.String()
+	switch {
+	case race.Enabled: // twenty times slower
+		must(0, checks.Value.Set("4"))(t)
+	case before == checks.DefValue:
+		must(0, checks.Value.Set(thorough.SlowOf("30", before)))(t)
 	}
+	defer func() { _ = checks.Value.Set(before) }()
 	rapid.Check(t, func(rt *rapid.T) {
 		play(rt, t, func(what string, most int) int { return rapid.IntRange(0, most).Draw(rt, what) }, rapid.IntRange(10, 120).Draw(rt, "steps"))
 	})

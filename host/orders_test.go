@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -46,7 +47,7 @@ func ordersOf(s *System, ref Ref, other Props) map[string]func() error {
 // what waits stays short, and it has the effect of once.
 func TestOrdersToABusyActorMerge(t *testing.T) {
 	const most = 3 * sysmail.FirstThin
-	often := 100_000
+	often := thorough.SlowOf(20_000, 100_000)
 	if race.Enabled {
 		often = 5000
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"pgregory.net/rapid"
@@ -458,7 +459,7 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("seed %d, %d steps: %q", seed, steps, w.log)
 		}
 	})
-	want, least := uint64(20_000), 100
+	want, least := thorough.SlowOf[uint64](5_000, 20_000), thorough.SlowOf(25, 100)
 	switch {
 	case os.Getenv("WASMACTORS_LONG") != "":
 		want = 1_000_000

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // shell is the block of commands in a page that begins with a line.
@@ -66,6 +68,7 @@ func (w *watched) until(t *testing.T, text string, times int) {
 
 // The loop of docs/guests.md, as it stands there, and an edit that it speaks of.
 func TestGuidesLoop(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("compiles a guest, and uses a shell")
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // step is a command of a guide and what it prints, or a file that is written.
@@ -190,6 +191,7 @@ func (g *guide) follow(s step) {
 // Every command of docs/operate.md is run, in order, and prints what the page says, numbers
 // and times aside.
 func TestTheGuideToOperating(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	g := newGuide(t, "../..")
 	steps := guideSteps(t, "../../docs/operate.md", false)
 	if len(steps) < 25 {
@@ -202,6 +204,7 @@ func TestTheGuideToOperating(t *testing.T) {
 
 // Every command of the guides to simulations and to repetitions is run, and prints what the page says, numbers and times aside.
 func TestTheGuidesToSimulationsAndReplays(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	g := newGuide(t, "../..") // one cache for both
 	for _, page := range []string{"simulate.md", "replay.md"} {
 		steps := guideSteps(t, "../../docs/guide/"+page, false)

@@ -73,6 +73,7 @@ func (o *operators) watch(ctx context.Context) (wait func()) {
 // All nodes are replaced one at a time, while each question that does not come by the node that is replaced is answered. One whose
 // process does not come back, and one whose command fails, end the roll, and the others go on.
 func TestNodesAreRolled(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("three processes for half a minute")
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/guesttest"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // books are what clients know of books that a cluster keeps.
@@ -81,6 +82,7 @@ func (b *books) check(p *process, key string) {
 // Three processes, whose keys keep events. One is killed while all write, and comes back: what was confirmed is there, once, on the
 // nodes that have its keys by then, and on the node that has got some back.
 func TestKeysThatAreKept(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("three processes for half a minute")
 	}

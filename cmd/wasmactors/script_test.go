@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // TestScripts runs the commands of testdata/script in processes of their own.
@@ -58,7 +59,15 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_RUNTIME_DIR", runtimeDir(t))          // each has its own running bundles
 			return os.Mkdir(filepath.Join(e.WorkDir, "tmp"), 0o755)
 		},
-		Cmds:      scriptCommands,
-		Condition: func(cond string) (bool, error) { return cond == "long" && !testing.Short(), nil },
+		Cmds: scriptCommands,
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "long":
+				return !testing.Short(), nil
+			case "slow":
+				return thorough.Slow, nil
+			}
+			return false, nil
+		},
 	})
 }

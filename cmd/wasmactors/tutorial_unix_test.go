@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // Who follows docs/tutorial.md gets what it says: its files are written, its commands run in order, and what
 // they print is compared, numbers and times aside.
 func TestTheTutorial(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("builds guests")
 	}

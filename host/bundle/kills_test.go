@@ -31,7 +31,7 @@ import (
 func kills(t *testing.T) int {
 	text := os.Getenv("KILLS")
 	if text == "" {
-		return thorough.Of(6, 100)
+		return thorough.Of(thorough.SlowOf(2, 6), 100)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

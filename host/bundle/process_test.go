@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/guesttest"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -124,7 +125,7 @@ func TestProcessesShareACache(t *testing.T) {
 	cache := t.TempDir()
 	const seed = 11
 	r := rand.New(rand.NewPCG(seed, 1))
-	for round := range 2 {
+	for round := range thorough.SlowOf(1, 2) {
 		var wg sync.WaitGroup
 		for n := range 4 {
 			killAt := ""

@@ -31,7 +31,7 @@ import (
 func recordings(t *testing.T) int {
 	text := os.Getenv("RECORDINGS")
 	if text == "" {
-		return thorough.Of(len(recordedSamples), 10*len(recordedSamples))
+		return thorough.Of(thorough.SlowOf(1, len(recordedSamples)), 10*len(recordedSamples))
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

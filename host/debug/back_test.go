@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/debug"
 	"github.com/wasmactors/wasmactors/host/replay"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -30,7 +31,7 @@ func burners(t testing.TB) map[string]func(e *runtime.Engine, fuel uint64) *blac
 // To go back repeats little of a long turn, wherever that is: its fuel is counted, by a clock that goes with it. So it does where checkpoints
 // have to be dropped, and they stay within their bound then.
 func TestBackRepeatsLittle(t *testing.T) {
-	const fuel, rounds = 100_000_000, 15
+	fuel, rounds := thorough.SlowOf[uint64](40_000_000, 100_000_000), thorough.SlowOf(4, 15)
 	e := engine(t, false)
 	for name, make := range burners(t) {
 		for _, most := range []int{0, 48 << 20} {
@@ -66,7 +67,7 @@ func TestBackRepeatsLittle(t *testing.T) {
 				if most > 0 && bytes > most {
 					t.Errorf("the checkpoints take %d bytes", bytes)
 				}
-				if most == 0 && n < fuel/int(2*debug.Spacing) {
+				if most == 0 && n < int(fuel)/int(2*debug.Spacing) {
 					t.Errorf("%d checkpoints", n)
 				}
 			})

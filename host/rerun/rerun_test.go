@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -41,7 +42,7 @@ func TestRecordedRunsRepeat(t *testing.T) {
 			}
 			t.Logf("%+v", report.Living)
 			t.Log(describe(report), info.Size(), "bytes", report.NotRecorded)
-			if !testing.Short() {
+			if !testing.Short() && (n == 1 || thorough.Slow) {
 				if again := equal(t, interpreted(t), r, Options{}); again.Turns != report.Turns {
 					t.Errorf("%d turns in the interpreter, %d compiled", again.Turns, report.Turns)
 				}

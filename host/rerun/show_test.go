@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -129,7 +130,7 @@ func TestShowMovesForwardAndBack(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(5, 0))
 	times := []int64{begin, end, begin}
-	for range 8 {
+	for range thorough.SlowOf(3, 8) {
 		times = append(times, begin+random.Int64N(end-begin))
 	}
 	for _, at := range times {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/host/simulate"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // TestSimulatedStores: what durable actors and actors with events have said is not lost, and nothing is done twice, however
@@ -18,7 +19,8 @@ func TestSimulatedStores(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			x := stored(t, path, file)
 			met := map[simulate.Class]int{}
-			for _, o := range swept(t, x, "all", 100) {
+			all, of := thorough.SlowOf(25, 100), thorough.SlowOf(3, 10)
+			for _, o := range swept(t, x, "all", all) {
 				if o.Failed() {
 					t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
 				}
@@ -26,13 +28,13 @@ func TestSimulatedStores(t *testing.T) {
 					met[f.Class]++
 				}
 			}
-			if met[simulate.Death] < 50 || met[simulate.DiskFails] < 10 {
+			if met[simulate.Death] < all/2 || met[simulate.DiskFails] < all/10 {
 				t.Errorf("too few deaths, or failures of the disk: %v", met)
 			}
 			if found := violations(swept(t, x, "none", 5)); len(found) > 0 {
 				t.Errorf("without faults: %v", found)
 			}
-			one, two := swept(t, x, "death,disk", 10), swept(t, stored(t, path, file), "death,disk", 10)
+			one, two := swept(t, x, "death,disk", of), swept(t, stored(t, path, file), "death,disk", of)
 			for i := range one {
 				if one[i].Chain != two[i].Chain {
 					t.Errorf("seed %d: two histories", i+1)

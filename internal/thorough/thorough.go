@@ -1,11 +1,20 @@
-// Package thorough is for tests: it tells whether they try in full what they otherwise try less of.
-// Set WASMACTORS_THOROUGH=1 for that; `make thorough` does.
+// Package thorough is for tests: it tells how much they try. Usually that is what a person can wait for. WASMACTORS_SLOW=1 adds
+// what must hold before a change lands, and takes longer; WASMACTORS_THOROUGH=1 has them try everything, for half an hour.
+// `make slow` and `make thorough` set them.
 package thorough
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
-// Enabled is whether to try everything, for minutes.
-var Enabled = os.Getenv("WASMACTORS_THOROUGH") != ""
+var (
+	// Enabled is whether to try everything.
+	Enabled = os.Getenv("WASMACTORS_THOROUGH") != ""
+	// Slow is whether to try what takes longer than a person waits for: every command of the guides, nodes that are processes,
+	// as many seeds as CI has.
+	Slow = Enabled || os.Getenv("WASMACTORS_SLOW") != ""
+)
 
 // Of is full if Enabled, and usual otherwise.
 func Of[T any](usual, full T) T {
@@ -13,4 +22,20 @@ func Of[T any](usual, full T) T {
 		return full
 	}
 	return usual
+}
+
+// SlowOf is slow if Slow, and usual otherwise.
+func SlowOf[T any](usual, slow T) T {
+	if Slow {
+		return slow
+	}
+	return usual
+}
+
+// SkipUnlessSlow skips a test that takes long, unless Slow.
+func SkipUnlessSlow(t testing.TB) {
+	t.Helper()
+	if !Slow {
+		t.Skip("takes long: make slow")
+	}
 }

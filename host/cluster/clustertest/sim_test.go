@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 var (
@@ -449,7 +450,7 @@ func (s *sim) finish() {
 func TestSimulation(t *testing.T) {
 	n := *seeds
 	if n == 0 {
-		if n = 2000; race.Enabled { // one goroutine: the real clock's tests have many
+		if n = thorough.SlowOf(500, 2000); race.Enabled { // one goroutine: the real clock's tests have many
 			n = 100
 		}
 	}

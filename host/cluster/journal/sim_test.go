@@ -19,6 +19,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -534,7 +535,7 @@ func (s *sim) finish() {
 func TestSimulation(t *testing.T) {
 	n := *seeds
 	if n == 0 {
-		n = 60
+		n = thorough.SlowOf(20, 60)
 		if race.Enabled || testing.Short() {
 			n = 12
 		}
@@ -564,7 +565,7 @@ func TestSimulation(t *testing.T) {
 func TestTakeovers(t *testing.T) {
 	n := *seeds
 	if n == 0 {
-		n = 60
+		n = thorough.SlowOf(20, 60)
 		if race.Enabled || testing.Short() {
 			n = 12
 		}

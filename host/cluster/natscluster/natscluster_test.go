@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/cluster/clustertest"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // The library's variables are there, and have the values that this package knows.
@@ -157,6 +158,7 @@ func TestContractOfOneKeeper(t *testing.T) {
 }
 
 func TestContractOfThreeKeepers(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("three servers five times")
 	}

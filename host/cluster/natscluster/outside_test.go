@@ -9,10 +9,12 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // A NATS that exists keeps the directory. It restarts, for less than the lease: no node is lost, and they talk again.
 func TestAnOutsideNATSRestarts(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("a NATS that restarts takes some seconds")
 	}

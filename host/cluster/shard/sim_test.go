@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster/clustertest"
 	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 var (
@@ -595,7 +596,7 @@ func (s *sim) ask(l *life, v any, into any) {
 func TestSimulation(t *testing.T) {
 	n := *seeds
 	if n == 0 {
-		if n = 500; race.Enabled || testing.Short() { // one goroutine
+		if n = thorough.SlowOf(100, 500); race.Enabled || testing.Short() { // one goroutine
 			n = 60
 		}
 	}
