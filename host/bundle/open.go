@@ -342,7 +342,9 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if b.loadOnly {
 		return nil, errors.New("bundle: it was opened with LoadOnly, so nobody was asked about what it reaches when it runs")
 	}
-	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).WithSpawnOptions(b.spawnOptions()).
+	var spawnOptions func([]byte) (host.SpawnOptions, error) // known after change, which may have the bundle join
+	cfg := host.NewConfig(b.Manifest.Name).WithGuardian(b.Manifest.Supervision).
+		WithSpawnOptions(func(o []byte) (host.SpawnOptions, error) { return spawnOptions(o) }).
 		WithIdleAfter(b.Manifest.IdleAfter).WithMostAwake(b.Manifest.MostAwake).WithMaxActors(b.Manifest.MostActors)
 	if b.Manifest.Memory > 0 {
 		cfg = cfg.WithMemory(b.Manifest.Memory)
@@ -350,6 +352,7 @@ func (b *Bundle) Start(change func(host.Config) host.Config, watch func(*host.Sy
 	if change != nil {
 		cfg = change(cfg)
 	}
+	spawnOptions = b.spawnOptions()
 	if err := b.waitServices(context.Background()); err != nil {
 		b.log.Error("a service of the last start was not closed in order", "error", err)
 	}

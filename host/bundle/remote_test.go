@@ -117,8 +117,8 @@ func placedOn(t *testing.T, texts ...string) *placed {
 				return
 			}
 			s.self = m
-			s.bundle.Join(s.node)
 			if s.system, err = s.bundle.Start(func(c host.Config) host.Config {
+				s.bundle.Join(s.node) // here, as the command does: the number is known now
 				return c.WithManual().WithClock(machine).WithSeed(uint64(i) + 1).WithNode(m.Number)
 			}, func(sys *host.System) {
 				if err := s.node.Attach(sys); err != nil {

@@ -72,6 +72,7 @@ func TestGuideToTestingIsTheExamplesCode(t *testing.T) {
 func TestGuidesAreTheExamplesCode(t *testing.T) {
 	for page, manifest := range map[string]string{
 		"docs/guide/asking.md":    "docs/examples/asking/bundle.yaml",
+		"docs/guide/elsewhere.md": "docs/examples/crew/bundle.yaml",
 		"docs/guide/events.md":    "docs/examples/watch/bundle.yaml",
 		"docs/guide/keyed.md":     "docs/examples/sessions/bundle.yaml",
 		"docs/guide/mailboxes.md": "docs/examples/urgent/bundle.yaml",
