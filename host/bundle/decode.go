@@ -149,7 +149,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		}
 		a.Args = c.value(v.get("args", kindAny).n)
 		caps := v.object("capabilities")
-		c.spawnRights(caps)
+		c.spawnRights(caps, v.object("supervision"))
 		a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
 		if a.Metrics = c.metrics(caps.mapping("metrics")); len(a.Metrics) > 0 {
 			a.Capabilities.Send = append(a.Capabilities.Send, guests.Path)

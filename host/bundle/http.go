@@ -288,7 +288,7 @@ func (c *checker) made(m *Manifest, to string, v view, base limits) *Actor {
 	a.Module, a.Type = c.actorType(m, v.get("type").n)
 	a.Args = c.value(v.get("args", kindAny).n)
 	caps := v.object("capabilities")
-	c.spawnRights(caps)
+	c.spawnRights(caps, v.object("supervision"))
 	a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
 	if x := caps.mapping("metrics"); x.given() {
 		c.at(x.n, "capabilities.metrics are for actors of the manifest, not for those that are made on demand")

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster/remote"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // Accept says what actors of other nodes may start here, see remote.Accept.
@@ -85,14 +86,30 @@ type acceptedType struct {
 	fetched      bool // code that has it may come from elsewhere
 }
 
-// spawnRights reports entries of capabilities.spawn that name no role.
-func (c *checker) spawnRights(caps view) {
+// spawnRights reports entries of capabilities.spawn that name no role, and a strategy that no child on another node can be under.
+func (c *checker) spawnRights(caps, strategy view) {
+	if strategy.given() {
+		_, err := c.peekSupervision(strategy).Plain()
+		for _, x := range caps.items("spawn") {
+			if err != nil && strings.Contains(x.n.Value, "@") {
+				c.at(strategy.n, "supervision: a child on another node (capabilities.spawn: %s) is supervised there, without its parent: %v", x.n.Value, err)
+				break
+			}
+		}
+	}
 	for _, x := range caps.items("spawn") {
 		typ, role, on := strings.Cut(x.n.Value, "@")
 		if on && (typ == "" || role == "" || !nameOrPattern(role)) {
 			c.at(x.n, "capabilities.spawn: %q must be TYPE@ROLE, where the role is a name or *", x.n.Value)
 		}
 	}
+}
+
+// peekSupervision reads a strategy whose mistakes are reported where it is read for good.
+func (c *checker) peekSupervision(v view) supervision.Strategy {
+	found := c.found
+	defer func() { c.found = found }()
+	return c.supervision(v)
 }
 
 func nameOrPattern(role string) bool {

@@ -38,22 +38,32 @@ func TestAcceptKeys(t *testing.T) {
 	worker := func(spawn string) string {
 		return strings.Replace(minimal, "{type: m/t}", "{type: m/t, capabilities: {spawn: ["+spawn+"]}}", 1)
 	}
+	supervised := func(strategy string) string {
+		return strings.Replace(worker("t@back"), "}}", "}, supervision: "+strategy+"}", 1) + "cluster: {}\n"
+	}
 	for text, why := range map[string]string{
-		with("{}"):                                 `7:19: cluster.accept lacks the key "types"`,
-		with("{types: []}"):                        "7:27: cluster.accept.types must name one type at least",
-		with("{types: [x/t]}"):                     `7:28: there is no module "x"`,
-		with("{types: [t], max: 10, total: 9}"):    "7:37: cluster.accept.max is 10, more than cluster.accept.total, which is 9",
-		with("{types: [t], fetch: [t, x/t]}"):      `7:43: there is no module "x"`,
-		with("{types: [t], fetch: ['m/*']}"):       "7:40: cluster.accept.fetch: m/* is not in cluster.accept.types",
-		with("{types: [t], from: [a b]}"):          `"a b" is not a valid name`,
-		with("{types: [t], send: [/system/kv]}"):   `"/system/kv" is not a path`,
-		with("{types: [t], memory: 1}"):            "cluster.accept.memory must be at least",
-		worker("t@back"):                           "6:41: actor a: capabilities.spawn: t@back needs the key cluster",
-		worker("t@") + "cluster: {}\n":             `6:41: capabilities.spawn: "t@" must be TYPE@ROLE`,
-		worker("'@back'") + "cluster: {}\n":        `must be TYPE@ROLE`,
-		worker("t@b/c") + "cluster: {}\n":          `must be TYPE@ROLE`,
-		worker("t@back, 't@*'") + "cluster: {}\n":  "",
-		worker("t, '*', '*@b*'") + "cluster: {}\n": "",
+		with("{}"):                                                               `7:19: cluster.accept lacks the key "types"`,
+		with("{types: []}"):                                                      "7:27: cluster.accept.types must name one type at least",
+		with("{types: [x/t]}"):                                                   `7:28: there is no module "x"`,
+		with("{types: [t], max: 10, total: 9}"):                                  "7:37: cluster.accept.max is 10, more than cluster.accept.total, which is 9",
+		with("{types: [t], fetch: [t, x/t]}"):                                    `7:43: there is no module "x"`,
+		with("{types: [t], fetch: ['m/*']}"):                                     "7:40: cluster.accept.fetch: m/* is not in cluster.accept.types",
+		with("{types: [t], from: [a b]}"):                                        `"a b" is not a valid name`,
+		with("{types: [t], send: [/system/kv]}"):                                 `"/system/kv" is not a path`,
+		with("{types: [t], memory: 1}"):                                          "cluster.accept.memory must be at least",
+		worker("t@back"):                                                         "6:41: actor a: capabilities.spawn: t@back needs the key cluster",
+		supervised("{strategy: all-for-one}"):                                    "6:64: supervision: a child on another node (capabilities.spawn: t@back) is supervised there, without its parent: ",
+		supervised("{strategy: rest-for-one}"):                                   "rest-for-one concerns its other children, too",
+		supervised("{otherwise: ask}"):                                           "the parent itself decides about some failures",
+		supervised("{decide: [{directive: ask}]}"):                               "the parent itself decides about some failures",
+		supervised("{shared-window: true}"):                                      "the window of restarts is shared",
+		supervised("{max-restarts: 3, within: 1m, backoff: {}}"):                 "",
+		strings.Replace(supervised("{strategy: all-for-one}"), "t@back", "t", 1): "",
+		worker("t@") + "cluster: {}\n":                                           `6:41: capabilities.spawn: "t@" must be TYPE@ROLE`,
+		worker("'@back'") + "cluster: {}\n":                                      `must be TYPE@ROLE`,
+		worker("t@b/c") + "cluster: {}\n":                                        `must be TYPE@ROLE`,
+		worker("t@back, 't@*'") + "cluster: {}\n":                                "",
+		worker("t, '*', '*@b*'") + "cluster: {}\n":                               "",
 	} {
 		_, err := Parse("bundle.yaml", []byte(text))
 		if why == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), why) {
