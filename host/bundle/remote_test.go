@@ -86,6 +86,12 @@ type placed struct {
 // placedOn starts a node for each text that the manifest has behind its name, with the role n0, n1 and so on.
 func placedOn(t *testing.T, texts ...string) *placed {
 	t.Helper()
+	return placedWith(t, func(_ int, c host.Config) host.Config { return c }, texts...)
+}
+
+// placedWith is placedOn with changed systems.
+func placedWith(t *testing.T, change func(node int, c host.Config) host.Config, texts ...string) *placed {
+	t.Helper()
 	ctx := context.Background()
 	built, err := build.Guest(ctx, servicetest.Dir(), build.Options{Compiler: guesttest.Compiler(), CacheDir: filepath.Join(servicetest.CacheDir(), "builds")})
 	if err != nil {
@@ -129,7 +135,7 @@ func placedOn(t *testing.T, texts ...string) *placed {
 			s.self = m
 			if s.system, err = s.bundle.Start(func(c host.Config) host.Config {
 				s.bundle.Join(s.node) // here, as the command does: the number is known now
-				return c.WithManual().WithClock(machine).WithSeed(uint64(i) + 1).WithNode(m.Number)
+				return change(i, c.WithManual().WithClock(machine).WithSeed(uint64(i)+1).WithNode(m.Number))
 			}, func(sys *host.System) {
 				if err := s.node.Attach(sys); err != nil {
 					t.Error(err)
