@@ -106,8 +106,8 @@ func (b *batch) record(rest []byte) (data []byte, size int, err error) {
 	if b.version == 1 {
 		return oldRecord(rest)
 	}
-	n, head := binary.Uvarint(rest)
-	if head <= 0 || head > recordHeader {
+	n, head, ok := length(rest)
+	if !ok {
 		return nil, 0, errors.New("a record without a length")
 	}
 	if n > uint64(len(rest)-head) {
@@ -115,6 +115,12 @@ func (b *batch) record(rest []byte) (data []byte, size int, err error) {
 	}
 	size = head + int(n)
 	return rest[head:size:size], size, nil
+}
+
+// length reads the length of a record, and how many bytes say it.
+func length(from []byte) (n uint64, size int, ok bool) {
+	n, size = binary.Uvarint(from)
+	return n, size, size > 0 && size <= recordHeader
 }
 
 // oldRecord is record in version 1.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"sort"
 )
 
 // chunk is how many bytes are read at once, at least.
@@ -21,9 +22,10 @@ type reader struct {
 	most int      // bytes of a body
 	box  cipher.AEAD
 
-	buf  []byte   // sectors, from position base
-	base Position //
-	body []byte
+	least int64    // bytes that are read at once, at least
+	buf   []byte   // sectors, from position base
+	base  Position //
+	body  []byte
 }
 
 // errTail says that the log ends here: a batch that was never written, or not to its end.
@@ -38,7 +40,7 @@ func (r *reader) load(from, to Position) ([]byte, error) {
 	if from >= r.base && to <= r.base+Position(len(r.buf)) {
 		return r.buf[from-r.base : to-r.base], nil
 	}
-	n := min(max(int64(to-from), chunk), int64(r.end-from))
+	n := min(max(int64(to-from), r.least), int64(r.end-from))
 	if int64(cap(r.buf)) < n {
 		r.buf = make([]byte, n)
 	}
@@ -50,30 +52,38 @@ func (r *reader) load(from, to Position) ([]byte, error) {
 	return r.buf[:to-from], nil
 }
 
-// batch reads the batch at a position. The body is valid until the next call.
-func (r *reader) batch(at Position) (b batch, body []byte, err error) {
+// header reads the header of the batch at a position.
+func (r *reader) header(at Position) (b batch, err error) {
 	if at >= r.end {
-		return b, nil, errTail
+		return b, errTail
 	}
 	s, err := r.load(at, at+sectorSize)
 	if err != nil {
-		return b, nil, err
+		return b, err
 	}
 	if err := r.sector(s, at, markFirst); err != nil {
-		return b, nil, err
+		return b, err
 	}
 	b, err = decodeBatch(s[1:], at, r.most)
 	switch {
 	case errors.Is(err, errVersion):
-		return b, nil, &VersionError{File: r.seg.name, Has: b.version}
+		return b, &VersionError{File: r.seg.name, Has: b.version}
 	case err != nil:
-		return b, nil, r.damage(at, err.Error())
+		return b, r.damage(at, err.Error())
 	case b.epoch != r.seg.epoch:
-		return b, nil, r.damage(at, fmt.Sprintf("a batch of writer %d in a file of writer %d", b.epoch, r.seg.epoch))
+		return b, r.damage(at, fmt.Sprintf("a batch of writer %d in a file of writer %d", b.epoch, r.seg.epoch))
 	case b.sealed != (r.seg.key != 0):
-		return b, nil, r.damage(at, "a batch is encrypted and its file not, or the reverse")
+		return b, r.damage(at, "a batch is encrypted and its file not, or the reverse")
 	case b.end() > r.end:
-		return b, nil, r.damage(at, "a batch that is longer than its file")
+		return b, r.damage(at, "a batch that is longer than its file")
+	}
+	return b, nil
+}
+
+// batch reads the batch at a position. The body is valid until the next call.
+func (r *reader) batch(at Position) (b batch, body []byte, err error) {
+	if b, err = r.header(at); err != nil {
+		return b, nil, err
 	}
 	all, err := r.load(at, b.end())
 	if err != nil {
@@ -188,7 +198,7 @@ func (o *Options) reader(seg *segment, end Position) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{seg: seg, file: file, end: min(end, seg.room()), most: int(min(seg.size, 1<<31-1)), box: box}, nil
+	return &reader{seg: seg, file: file, end: min(end, seg.room()), most: int(min(seg.size, 1<<31-1)), box: box, least: chunk}, nil
 }
 
 // cipher is a segment's, nil if it is not encrypted.
@@ -210,7 +220,13 @@ func (o *Options) cipher(seg *segment) (cipher.AEAD, error) {
 }
 
 // Read implements Journal. Files are opened one after the other; those that Trim has removed by then are left out.
-func (l *Log) Read(from Position) iter.Seq2[Record, error] {
+func (l *Log) Read(from Position) iter.Seq2[Record, error] { return l.ReadWithout(from, nil) }
+
+// Span is a part of a log, of whole batches: the positions of the first record in it, and of the first one behind it.
+type Span struct{ From, To Position }
+
+// ReadWithout is Read without the records of some spans, which are in order and do not overlap. They are not looked at.
+func (l *Log) ReadWithout(from Position, spans []Span) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		list, end := l.snapshot()
 		for i, seg := range list {
@@ -221,7 +237,7 @@ func (l *Log) Read(from Position) iter.Seq2[Record, error] {
 			if from >= stop || seg.start >= end || seg.start >= stop {
 				continue
 			}
-			more, err := l.readSegment(seg, from, stop, yield)
+			more, err := l.readSegment(seg, from, stop, spans, yield)
 			if errors.Is(err, fs.ErrNotExist) && l.trimmed(seg) {
 				continue
 			}
@@ -244,7 +260,10 @@ func (l *Log) trimmed(seg *segment) bool {
 }
 
 // readSegment yields the records of a segment below stop. More is false when nobody wants more.
-func (l *Log) readSegment(seg *segment, from, stop Position, yield func(Record, error) bool) (more bool, err error) {
+func (l *Log) readSegment(seg *segment, from, stop Position, spans []Span, yield func(Record, error) bool) (more bool, err error) {
+	if from = max(from, seg.start); beyond(spans, from) >= stop {
+		return true, nil
+	}
 	r, err := l.opt.reader(seg, stop)
 	if err != nil {
 		return false, err
@@ -259,7 +278,10 @@ func (l *Log) readSegment(seg *segment, from, stop Position, yield func(Record, 
 			return false, err
 		}
 	}
-	for at < stop {
+	for {
+		if at = beyond(spans, at); at >= stop {
+			return true, nil
+		}
 		b, body, err := r.batch(at)
 		if errors.Is(err, errTail) {
 			err = r.damage(at, "a batch is gone")
@@ -280,7 +302,15 @@ func (l *Log) readSegment(seg *segment, from, stop Position, yield func(Record, 
 		}
 		at = b.end()
 	}
-	return true, nil
+}
+
+// beyond is the batch at a position, or that behind the spans that it is in.
+func beyond(spans []Span, at Position) Position {
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].To-batchHeader > at })
+	for ; i < len(spans) && spans[i].From-batchHeader <= at; i++ {
+		at = spans[i].To - batchHeader
+	}
+	return at
 }
 
 // readHeader is the first sector of a file.
