@@ -210,7 +210,7 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	ctx, cancel := context.WithTimeoutCause(s.stop, patience, errors.New("durable actors have not come to rest in time"))
 	defer cancel()
 	p := newPacker()
-	var at wal.Position
+	var begin spot
 	before := s.opt.Clock.Now()
 	var raw [][]byte
 	var bytes, work int64 // before it
@@ -242,7 +242,7 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 		if s.err != nil || s.frozen.Load() {
 			return errors.Join(ErrClosing, s.err)
 		}
-		if at, err = s.append([]byte{version, tagMark}); err == nil {
+		if begin, err = s.appendAs(noPiece, []byte{version, tagMark}); err == nil {
 			s.modules.begin()
 			bytes, work = s.since.bytes.Swap(0), s.since.work.Swap(0)
 			if p := s.probation; p != nil && !p.Over {
@@ -272,14 +272,16 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	if err != nil {
 		return err
 	}
-	written, err := s.write(at, p)
+	at := begin.at
+	to, err := s.write(begin, p)
 	if err != nil {
 		return err
 	}
 	if err := s.settle(at); err != nil {
 		return err
 	}
-	if err := s.reshelve(written, p); err != nil {
+	s.point(to)
+	if err := s.reshelve(&shelf{store: s, mark: at, pieces: to.pieces}, p); err != nil {
 		return s.fail(err)
 	}
 	s.mu.Lock()
@@ -304,33 +306,46 @@ func (s *Store) giveBack(before wal.Position) (err error) {
 const mostRaw = 64 << 20
 
 // write writes the pieces of a checkpoint, and waits until they are durable. It returns where they are.
-func (s *Store) write(at wal.Position, p *packer) (*shelf, error) {
-	where := &shelf{store: s, mark: at}
-	end := done{mark: at, actors: uint32(p.n - 1)}
+func (s *Store) write(begin spot, p *packer) (*pointer, error) {
+	x := &pointer{mark: begin}
+	end := done{mark: begin.at, actors: uint32(p.n - 1)}
 	end.frames, end.states = p.end()
 	end.bytes, end.sum = uint64(len(p.to)), crc32.Checksum(p.to, castagnoli)
-	head := make([]byte, 0, pieceHead)
 	before, waits := 0, 0
 	for _, to := range p.ends {
 		for b := p.to[before:to]; len(b) > 0; end.pieces++ {
 			n := min(len(b), pieceBytes)
-			head = binary.LittleEndian.AppendUint64(append(head[:0], version, tagPiece), uint64(at))
-			head = binary.LittleEndian.AppendUint32(head, end.pieces)
-			p, err := s.append(head, b[:n])
+			at, err := s.writePiece(x, b[:n])
 			if waits += n; err == nil && waits >= pieceBytes {
-				err, waits = s.log.Await(s.stop, p), 0 // so much at a time: records of others are written in between
+				err, waits = s.log.Await(s.stop, at), 0 // so much at a time: records of others are written in between
 			}
 			if err != nil {
 				return nil, err
 			}
-			where.pieces = append(where.pieces, p)
 			b = b[n:]
 		}
 		before = to
 	}
-	last, err := s.append(end.encode())
-	if err != nil {
-		return nil, err
+	return x, s.writeEnd(x, &end)
+}
+
+// writePiece writes the next piece of a checkpoint.
+func (s *Store) writePiece(x *pointer, b []byte) (wal.Position, error) {
+	head := binary.LittleEndian.AppendUint64(append(make([]byte, 0, pieceHead), version, tagPiece), uint64(x.mark.at))
+	p, err := s.appendAs(len(x.pieces), binary.LittleEndian.AppendUint32(head, uint32(len(x.pieces))), b)
+	x.pieces = append(x.pieces, p)
+	return p.at, err
+}
+
+// writeEnd writes the end of a checkpoint, and waits until it is durable.
+func (s *Store) writeEnd(x *pointer, end *done) (err error) {
+	x.end = end.encode()
+	if x.last, err = s.appendAs(noPiece, x.end); err != nil {
+		return err
 	}
-	return where, s.log.Await(s.stop, last)
+	x.spans = s.spans.all // nobody adds to them before the next checkpoint
+	if err = s.log.Await(s.stop, x.last.at); err == nil {
+		x.file, err = s.log.Identity(x.last.batch)
+	}
+	return err
 }

@@ -80,6 +80,8 @@ type replays struct {
 	store  *Store
 	had    wal.Position // what the index had before
 	before wal.Position // what it has to have
+
+	from, to wal.Position // records that were taken
 }
 
 // open opens the index if there is one.
@@ -102,6 +104,12 @@ func (x *replays) take(at wal.Position, v any) error {
 			return fmt.Errorf("%w: the folder %s is missing, or older than the log: it had events that the log has not any more", ErrRecord, x.store.indexDir())
 		}
 	case *happened:
+		if x.from <= at && at <= x.to { // the log is read once more
+			return nil
+		}
+		if x.to = at; x.from == 0 {
+			x.from = at
+		}
 		j, err := x.store.Events()
 		if err != nil {
 			return err

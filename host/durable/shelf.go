@@ -14,7 +14,7 @@ import (
 type shelf struct {
 	store  *Store
 	mark   wal.Position
-	pieces []wal.Position
+	pieces []spot
 	begins []int // of each frame: its first part
 	from   []int // of each frame: its first piece; one more for the end
 
@@ -62,22 +62,27 @@ func (s *shelf) part(n int) ([]byte, error) {
 func (s *shelf) read(frame int) ([][]byte, error) {
 	var b []byte
 	for n := s.from[frame]; n < s.from[frame+1]; n++ {
-		var found *piece
-		for r, err := range s.store.log.Read(s.pieces[n]) {
-			if err != nil {
-				return nil, err
-			}
-			if v, err := decode(r.Data); err == nil {
-				found, _ = v.(*piece)
-			}
-			break
+		data, err := s.piece(n)
+		if err != nil {
+			return nil, err
 		}
-		if found == nil || found.mark != s.mark || int(found.n) != n {
-			return nil, fmt.Errorf("%w: piece %d is not where it was", ErrRecord, n)
-		}
-		b = append(b, found.data...)
+		b = append(b, data...)
 	}
 	return unpack(b)
+}
+
+// piece reads a piece.
+func (s *shelf) piece(n int) ([]byte, error) {
+	b, err := s.store.log.ReadAt(s.pieces[n].batch, s.pieces[n].at)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := decode(b); err == nil {
+		if p, ok := v.(*piece); ok && p.mark == s.mark && int(p.n) == n {
+			return p.data, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: piece %d is not where it was", ErrRecord, n)
 }
 
 // reshelve goes on with a later checkpoint, which has all that has not returned.
@@ -100,14 +105,15 @@ func (s *Store) reshelve(to *shelf, p *packer) error {
 type gatherLazily struct {
 	*shelf
 	end   *done
+	known bool // where the pieces are, and that there are no others
 	sum   uint32
 	bytes uint64
 	data  []byte // of the index
 }
 
 // add takes a piece, as gathered.add.
-func (g *gatherLazily) add(at wal.Position, p *piece) {
-	if p.mark != g.mark || int(p.n) != len(g.pieces) {
+func (g *gatherLazily) add(at spot, p *piece) {
+	if g.known || p.mark != g.mark || int(p.n) != len(g.pieces) {
 		return
 	}
 	g.pieces, g.sum, g.bytes = append(g.pieces, at), crc32.Update(g.sum, castagnoli, p.data), g.bytes+uint64(len(p.data))
@@ -122,7 +128,14 @@ func (g *gatherLazily) open() (*dormant.Index, error) {
 	no := func(why string) (*dormant.Index, error) {
 		return nil, fmt.Errorf("%w: the checkpoint of position %d %s", ErrRecord, d.mark, why)
 	}
-	if int(d.pieces) != len(g.pieces) || d.bytes != g.bytes || d.sum != g.sum || d.bytes-d.states != uint64(len(g.data)) {
+	for n := int(d.frames); g.known && n < len(g.pieces); n++ {
+		b, err := g.piece(n)
+		if err != nil {
+			return no(err.Error())
+		}
+		g.data = append(g.data, b...)
+	}
+	if d.bytes-d.states != uint64(len(g.data)) || !g.known && (int(d.pieces) != len(g.pieces) || d.bytes != g.bytes || d.sum != g.sum) {
 		return no("has other bytes than were written")
 	}
 	x, err := unpackIndex(g.data)

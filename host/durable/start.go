@@ -69,22 +69,70 @@ var ErrForgotten = errors.New("bring it back, or have the store forget it")
 
 // read reads the log: the last checkpoint, and what came after it. Of what came before it only events are looked at.
 func (x *Starting) read() error {
-	from, err := x.scan()
+	events := &replays{store: x.store}
+	if err := events.open(); err != nil {
+		return err
+	}
+	if p := x.pointed(events); p != nil {
+		later, err := x.gather(p, events)
+		if err == nil && !later {
+			return nil
+		}
+		x.forgets() // it says what is wrong, or where the later one is
+	}
+	from, err := x.scan(events)
 	if err != nil {
 		return err
 	}
+	_, err = x.gather(&pointer{mark: spot{batch: from}}, nil)
+	return err
+}
+
+// pointed is the pointer of the store; nil: there is none that can be used.
+func (x *Starting) pointed(events *replays) *pointer {
+	p, err := x.store.pointer()
+	if err != nil {
+		return nil
+	}
+	if x.store.events.Load() != nil && events.had < p.mark.batch { // what it lacks is before the mark
+		return nil
+	}
+	x.first, x.mark, x.end = x.store.log.First(), p.mark.at, p.done
+	return p
+}
+
+// forgets forgets what was read.
+func (x *Starting) forgets() {
+	s := x.store
+	s.probation, s.away, s.shelf = nil, nil, nil
+	*x = Starting{store: s, props: x.props}
+}
+
+// gather reads the log from the mark of a checkpoint, or from its beginning. Events are told to events, unless that is nil. later says that
+// there is a later checkpoint than the pointer says, and not all was read.
+func (x *Starting) gather(p *pointer, events *replays) (later bool, err error) {
 	gone := map[string]wal.Position{} // forgotten since the checkpoint, and until when
 	var at []wal.Position             // of x.left
 	var g gathered
 	var lazily *gatherLazily
 	var all records
-	for r, err := range x.store.log.Read(from) {
+	var batch wal.Position
+	if !x.store.opt.Lazy { // all of the checkpoint is needed
+		p.spans = nil
+	}
+	for r, err := range x.store.log.ReadWithout(p.mark.batch, p.spans) {
 		if err != nil {
-			return err
+			return false, err
+		}
+		if r.First {
+			batch = r.At
 		}
 		v, err := all.next(&r)
+		if err == nil && events != nil && hasEvents(r.Data) {
+			err = events.take(r.At, v)
+		}
 		if err == nil && r.At >= x.mark {
-			switch v := v.(type) { // scan has told of events
+			switch v := v.(type) { // of events others are told
 			case *record.Record:
 				x.left, at = append(x.left, *v), append(at, r.At)
 			case *forgotten:
@@ -94,11 +142,11 @@ func (x *Starting) read() error {
 			case *mark:
 				g = gathered{at: r.At}
 				if x.end != nil && x.end.mark == r.At && x.store.opt.Lazy {
-					lazily = &gatherLazily{shelf: &shelf{store: x.store, mark: r.At}, end: x.end}
+					lazily = &gatherLazily{shelf: &shelf{store: x.store, mark: r.At, pieces: p.pieces}, end: x.end, known: p.done != nil}
 				}
 			case *piece:
 				if lazily != nil && v.mark == x.end.mark {
-					lazily.add(r.At, v)
+					lazily.add(spot{batch, r.At}, v)
 				} else {
 					g.add(v)
 				}
@@ -106,6 +154,8 @@ func (x *Starting) read() error {
 				var parts [][]byte
 				if lazily != nil && v.mark == x.end.mark {
 					parts = [][]byte{}
+				} else if p.done != nil && g.at != p.mark.at && v.mark == g.at {
+					return true, nil
 				} else if parts, err = g.end(v); parts == nil {
 					break
 				}
@@ -117,18 +167,18 @@ func (x *Starting) read() error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("position %d: %w", r.At, err)
+			return false, fmt.Errorf("position %d: %w", r.At, err)
 		}
 	}
 	if x.parts == nil && x.first > firstPosition {
-		return fmt.Errorf("%w: the log begins at position %d, and no checkpoint has what came before", ErrRecord, x.first)
+		return false, fmt.Errorf("%w: the log begins at position %d, and no checkpoint has what came before", ErrRecord, x.first)
 	}
 	if lazily != nil {
 		if err := x.rest(lazily, gone); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return x.forget(at, gone)
+	return false, x.forget(at, gone)
 }
 
 // rest reads the parts of a checkpoint that actors need at once.
@@ -175,11 +225,7 @@ func (x *Starting) rest(g *gatherLazily, gone map[string]wal.Position) error {
 
 // scan reads the log as far as that finds the last checkpoint, and brings the index of events up to it. It returns where the batch
 // begins that has the checkpoint's mark.
-func (x *Starting) scan() (from wal.Position, err error) {
-	events := replays{store: x.store}
-	if err := events.open(); err != nil {
-		return 0, err
-	}
+func (x *Starting) scan(events *replays) (from wal.Position, err error) {
 	var batch, begins, last wal.Position // of this record, of the last mark, and that mark
 	for r, err := range x.store.log.Read(0) {
 		if err != nil {

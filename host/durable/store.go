@@ -103,8 +103,9 @@ func (fullError) ManifestKey() string { return "store.size" }
 // Store is the log of a system's durable actors. It is safe for concurrent use.
 type Store struct {
 	opt    Options
-	size   int64 // Options.Size
-	past   *past // nil: nothing is kept
+	size   int64  // Options.Size
+	past   *past  // nil: nothing is kept
+	fs     wal.FS // of the log
 	log    *wal.Log
 	secret host.Secret
 	failed func(error)
@@ -119,6 +120,7 @@ type Store struct {
 	due     atomic.Int64 // with so many bytes a checkpoint is due
 
 	shared shared // with the log's lock: what the records of a batch have in common
+	spans  spans  // with the log's lock
 
 	ending func() // in a simulation: what is still to be done because the store has failed
 
@@ -201,7 +203,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.log = log
+	s.fs, s.log = fs, log
 	if err := s.openModules(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -324,9 +326,7 @@ func (s *Store) turned(t *record.Turn) (wal.Position, error) {
 	if err != nil {
 		return 0, err
 	}
-	if first {
-		s.shared.begin()
-	}
+	s.begins(first)
 	n := len(to)
 	to = s.shared.appendUsual(to, t, sums)
 	s.count(len(to)-n, time.Duration(t.Worth))
@@ -345,9 +345,7 @@ func (s *Store) turnedSlowly(t *record.Turn, sums []uint32) (wal.Position, error
 	if err != nil {
 		return 0, err
 	}
-	if first {
-		s.shared.begin()
-	}
+	s.begins(first)
 	n := len(to)
 	to = s.shared.appendEntry(to, t.Actor, t.Time, &e, &o)
 	s.count(len(to)-n, time.Duration(t.Worth))
@@ -407,9 +405,7 @@ func (s *Store) note(r *record.Record) error {
 	if err != nil {
 		return err
 	}
-	if first {
-		s.shared.begin()
-	}
+	s.begins(first)
 	n := len(to)
 	if r.Kind == record.Refused {
 		to = s.shared.appendRefusal(to, r.Actor, r.Time, r.Message)
@@ -426,21 +422,35 @@ func (s *Store) note(r *record.Record) error {
 // append writes a record that is not compact. All records are written by note, turned or append: they tell what records share
 // when a batch begins.
 func (s *Store) append(parts ...[]byte) (wal.Position, error) {
+	p, err := s.appendAs(noPiece, parts...)
+	return p.at, err
+}
+
+// noPiece is the number of a record that is no piece of a checkpoint.
+const noPiece = -1
+
+// appendAs is append. It also says where the record's batch is.
+func (s *Store) appendAs(piece int, parts ...[]byte) (p spot, err error) {
 	size := 0
-	for _, p := range parts {
-		size += len(p)
+	for _, b := range parts {
+		size += len(b)
 	}
 	to, first, err := s.log.Begin(size)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
-	if first {
-		s.shared.begin()
+	if piece == noPiece {
+		s.begins(first)
+	} else {
+		s.beginsPiece(piece, first)
 	}
-	for _, p := range parts {
-		to = append(to, p...)
+	for _, b := range parts {
+		to = append(to, b...)
 	}
-	return s.log.End(to), nil
+	p.batch = s.log.Batch()
+	s.spans.now.To = p.batch + wal.Position(len(to))
+	p.at = s.log.End(to)
+	return p, nil
 }
 
 // Admit implements record.Gate.
