@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -89,12 +90,14 @@ const smallPart = 16 << 10
 
 // unpack returns the parts in frames, one behind the other.
 func unpack(b []byte) (parts [][]byte, err error) {
-	z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
-	if err != nil {
+	z := unpackers.Get().(*unpacker)
+	defer unpackers.Put(z)
+	if err := z.Reset(bytes.NewReader(b)); err != nil {
 		return nil, err
 	}
-	defer z.Close()
-	r := bufio.NewReader(z)
+	defer func() { _ = z.Reset(nil) }()
+	r := z.buf
+	r.Reset(z)
 	var room []byte // for small parts, which are many
 	for {
 		n, err := binary.ReadUvarint(r)
@@ -109,7 +112,7 @@ func unpack(b []byte) (parts [][]byte, err error) {
 		case err != nil:
 		case n <= smallPart:
 			if uint64(len(room)) < n {
-				room = make([]byte, 16*smallPart)
+				room = make([]byte, frameBytes+smallPart) // a frame of such parts fits
 			}
 			part, room = room[:n:n], room[n:]
 			_, err = io.ReadFull(r, part)
@@ -124,6 +127,17 @@ func unpack(b []byte) (parts [][]byte, err error) {
 		parts = append(parts, part)
 	}
 }
+
+// unpacker decompresses, one frame after the other: making one takes longer than a frame does.
+type unpacker struct {
+	*zstd.Decoder
+	buf *bufio.Reader
+}
+
+var unpackers = sync.Pool{New: func() any {
+	z, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20)) // the options are valid
+	return &unpacker{z, bufio.NewReader(nil)}
+}}
 
 // unpackIndex reads an index.
 func unpackIndex(b []byte) (*dormant.Index, error) {

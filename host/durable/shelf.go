@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"sort"
 	"sync"
 
@@ -18,10 +19,21 @@ type shelf struct {
 	begins []int // of each frame: its first part
 	from   []int // of each frame: its first piece; one more for the end
 
-	mu    sync.Mutex
-	frame int // that was read last, from 1
-	parts [][]byte
+	mu   sync.Mutex
+	kept []frame // that were read, the last one first
+	held int     // bytes of them
 }
+
+// frame is one that was read.
+type frame struct {
+	n     int
+	parts [][]byte
+	bytes int
+}
+
+// mostShelved is how many bytes of frames are kept, 25 usual ones: those of actors that have begun together, and of whom these know, are
+// read once. Of a million actors that return in no order no number that fits into memory would be kept for the next one.
+const mostShelved = 4 << 20
 
 // index has the shelf know the frames.
 func (s *shelf) index(x *dormant.Index) error {
@@ -45,17 +57,50 @@ func (s *shelf) part(n int) ([]byte, error) {
 	if i == 0 {
 		return nil, fmt.Errorf("%w: the checkpoint of position %d has no part %d", ErrRecord, s.mark, n)
 	}
-	if s.frame != i {
-		parts, err := s.read(i - 1)
-		if err != nil {
-			return nil, fmt.Errorf("the checkpoint of position %d: %w", s.mark, err)
-		}
-		s.frame, s.parts = i, parts
+	parts, err := s.frame(i - 1)
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint of position %d: %w", s.mark, err)
 	}
-	if n -= s.begins[i-1]; n >= len(s.parts) {
-		return nil, fmt.Errorf("%w: the checkpoint of position %d has a frame with %d parts", ErrRecord, s.mark, len(s.parts))
+	if n -= s.begins[i-1]; n >= len(parts) {
+		return nil, fmt.Errorf("%w: the checkpoint of position %d has a frame with %d parts", ErrRecord, s.mark, len(parts))
 	}
-	return s.parts[n], nil
+	return parts[n], nil
+}
+
+// frame is the parts of a frame, which it may have. The caller holds mu.
+func (s *shelf) frame(n int) ([][]byte, error) {
+	if i := slices.IndexFunc(s.kept, func(f frame) bool { return f.n == n }); i >= 0 {
+		f := s.kept[i]
+		copy(s.kept[1:], s.kept[:i])
+		s.kept[0] = f
+		return f.parts, nil
+	}
+	parts, err := s.read(n)
+	if err != nil {
+		return nil, err
+	}
+	f := frame{n: n, parts: parts}
+	for _, b := range parts {
+		f.bytes += len(b) + 32 // with what says where it is
+	}
+	if f.bytes > mostShelved {
+		return parts, nil
+	}
+	s.kept, s.held = slices.Insert(s.kept, 0, f), s.held+f.bytes
+	for s.held > mostShelved {
+		last := len(s.kept) - 1
+		s.held -= s.kept[last].bytes
+		s.kept[last] = frame{}
+		s.kept = s.kept[:last]
+	}
+	return parts, nil
+}
+
+// clear gives back what is kept.
+func (s *shelf) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept, s.held = nil, 0
 }
 
 // read reads a frame.
