@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,8 +32,8 @@ type lasting struct {
 	repeated time.Duration // that it took to bring them back
 }
 
-// openLasting opens the store of a folder, and has n actors of a type come back, or begin.
-func openLasting(ctx context.Context, wasm []byte, dir, typ string, n int, recovery time.Duration) (w *lasting, err error) {
+// openLasting opens the store of a folder, and has n actors of a type come back, or begin. ready is called before the store is opened.
+func openLasting(ctx context.Context, wasm []byte, dir, typ string, n int, recovery time.Duration, ready ...func()) (w *lasting, err error) {
 	w = &lasting{props: durable.Props{}}
 	if w.engine, err = runtime.New(ctx, runtime.NewConfig()); err != nil {
 		return nil, err
@@ -41,6 +44,9 @@ func openLasting(ctx context.Context, wasm []byte, dir, typ string, n int, recov
 	p := host.Guest(w.image, typ).WithArgs([]byte{0}).WithCapabilities(host.Capabilities{Send: []string{"/user/referee"}}).WithDurable()
 	for i := range n {
 		w.props["a"+strconv.Itoa(i)] = p
+	}
+	for _, f := range ready {
+		f()
 	}
 	if w.store, err = durable.Open(durable.Options{Dir: dir, Size: 64 << 30, Recovery: recovery, Lazy: true}); err != nil {
 		return nil, err
@@ -171,6 +177,8 @@ type crowdFigures struct {
 	// s: to make them, to make a checkpoint, of which they rest; to the first and the last answer of a start
 	Made, Checkpoint, Rest, First, Last float64 `json:",omitzero"` // what a process does not measure stays as it was
 	Store, Resident                     float64 `json:",omitzero"` // bytes each; the second after a start, with all that is of it
+	Heap                                float64 `json:",omitzero"` // bytes of Go's heap each, without what the caller has
+	Return, Longest                     float64 `json:",omitzero"` // ms: of one that returns, in no order, the median and the longest
 	Actors                              int
 }
 
@@ -208,10 +216,11 @@ func (l *lab) manyLasting(n int) error {
 
 const firstAnswerBench = "start of many durable actors, to the first answer"
 
-// measureLasting is what a process of its own does: `lasting make N DIR` makes actors and a checkpoint, `lasting open N DIR` starts from it.
+// measureLasting is what a process of its own does: `lasting make N DIR` makes actors and a checkpoint, `lasting open N DIR` starts from
+// it, and `lasting checkpoint N DIR` makes another one without them returning.
 func measureLasting(args []string) error {
-	if len(args) != 3 || args[0] != "make" && args[0] != "open" {
-		return errors.New("lasting make|open N DIR")
+	if len(args) != 3 || !slices.Contains([]string{"make", "open", "checkpoint"}, args[0]) {
+		return errors.New("lasting make|open|checkpoint N DIR")
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -220,6 +229,16 @@ func measureLasting(args []string) error {
 	ctx := context.Background()
 	x := crowdFigures{Actors: n}
 	defer func() { _ = json.NewEncoder(os.Stdout).Encode(&x) }()
+	if args[0] == "checkpoint" {
+		w, err := openLasting(ctx, benchWAT, args[2], "bench", n, time.Hour)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		err = w.store.Checkpoint(ctx)
+		x.Checkpoint, x.Rest = time.Since(began).Seconds(), w.store.Figures().Checkpoint.Pause.Seconds()
+		return errors.Join(err, w.close(ctx))
+	}
 	if args[0] == "make" {
 		began := time.Now()
 		w, err := openLasting(ctx, benchWAT, args[2], "bench", n, time.Hour)
@@ -245,8 +264,11 @@ func measureLasting(args []string) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	w, err := openLasting(ctx, benchWAT, args[2], "bench", n, time.Hour)
+	var heap float64
+	var began time.Time
+	w, err := openLasting(ctx, benchWAT, args[2], "bench", n, time.Hour, func() { // what the caller has made is not the store's
+		heap, began = heapBytes(), time.Now()
+	})
 	if err != nil {
 		return err
 	}
@@ -265,7 +287,29 @@ func measureLasting(args []string) error {
 		return err
 	}
 	x.Resident = (after - before) / float64(n)
+	x.Heap = (heapBytes() - heap) / float64(n)
+	var took []float64
+	dice := rand.New(rand.NewPCG(1, 1))
+	for range min(n/10, 1000) {
+		began := time.Now()
+		if _, err := w.received(ctx, dice.IntN(n)); err != nil {
+			return err
+		}
+		took = append(took, float64(time.Since(began))/1e6)
+	}
+	if slices.Sort(took); len(took) > 0 {
+		x.Return, x.Longest = took[len(took)/2], took[len(took)-1]
+	}
 	return w.close(ctx)
+}
+
+// heapBytes is what is alive on Go's heap.
+func heapBytes() float64 {
+	goruntime.GC()
+	goruntime.GC() // what has waited for finalizers
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
 }
 
 // sizeOf is how many bytes the files of a folder take.

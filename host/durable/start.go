@@ -48,14 +48,15 @@ func (s *Store) Prepare(cfg host.Config, props Props) (*Starting, error) {
 	if err := x.read(); err != nil {
 		return nil, err
 	}
+	var found host.Props // of the last question: there may be as many as actors
 	built, err := rebuild.Open(cfg.WithStore(s).WithSecret(s.secret).WithEpoch(s.log.Epoch()), func(l *record.Life) (*host.Props, error) {
 		_, path, _ := strings.Cut(strings.TrimPrefix(l.Path, ref.Scheme), "/")
 		name, top := strings.CutPrefix(path, "user/")
-		p, ok := props[name]
-		if !top || !ok {
+		ok := false
+		if found, ok = props[name]; !top || !ok {
 			return nil, fmt.Errorf("the store has the state of /%s, which is no durable actor now: %w", path, ErrForgotten)
 		}
-		return &p, nil
+		return &found, nil
 	})
 	if err != nil {
 		return nil, err
@@ -208,18 +209,19 @@ func (x *Starting) rest(g *gatherLazily, gone map[string]wal.Position) error {
 	s.away, s.shelf = x.away, g.shelf
 	x.away.Load = func(row int) ([]byte, error) { return s.shelf.part(row + 1) }
 	x.away.Failed = func(err error) { _ = s.fail(err) } // also if it has no room: others must not find that there is no such actor
-	stays := map[int]bool{}
-	x.away.Each(func(r *dormant.Row) { stays[r.N] = true })
-	for i := -1; i < index.Rows(); i++ {
+	stays := make([]bool, index.Rows()+1)               // by part
+	x.away.Each(func(r *dormant.Row) { stays[r.N+1] = true })
+	for i := range stays {
 		if stays[i] {
 			continue
 		}
-		part, err := s.shelf.part(i + 1)
+		part, err := s.shelf.part(i)
 		if err != nil {
 			return err
 		}
 		x.parts = append(x.parts, part)
 	}
+	s.shelf.clear()
 	return nil
 }
 
@@ -356,7 +358,7 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 	if m := x.store.opt.Sim; m != nil && m.Recovered != nil {
 		m.Recovered(x.system)
 	}
-	back = map[string]bool{}
+	back = make(map[string]bool, x.away.Len())
 	x.away.Each(func(r *dormant.Row) { back[r.Name] = true })
 	for name := range x.props {
 		if back[name] {

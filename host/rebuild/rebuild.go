@@ -20,7 +20,8 @@ import (
 
 // Props says how to make an actor that was spawned from Go and not by an actor: the props that it was spawned with. Its
 // arguments are the recorded ones. nil leaves the actor out, with all below it: what was sent to it is dropped, and what it
-// has sent is as the records say. It is for actors that begin anew in each process, such as services.
+// has sent is as the records say. It is for actors that begin anew in each process, such as services. What it returns is copied before it
+// is called again; it is for one goroutine at a time.
 type Props func(*record.Life) (*host.Props, error)
 
 // Rebuilt is a system that waits to go on.

@@ -112,7 +112,7 @@ func (d *Actors) load(x *Index, stays func(*Row) bool) error {
 func (d *Actors) row(i int) Row {
 	r := &d.x.rows[i]
 	return Row{
-		N: i, Name: string(d.x.names[r.name:][:r.length]), Ref: r.ref, Turns: r.turns, Incarnation: uint64(r.life), Held: int(r.held), Sort: &d.sorts[r.sort-1],
+		N: i, Name: d.x.names[r.name:][:r.length], Ref: r.ref, Turns: r.turns, Incarnation: uint64(r.life), Held: int(r.held), Sort: &d.sorts[r.sort-1],
 	}
 }
 
@@ -168,7 +168,7 @@ func (d *Actors) ReturnNamed(name string) bool {
 	d.mu.RLock()
 	mask := uint64(len(d.names) - 1)
 	for at := maphash.String(d.seed, name) & mask; d.names[at] != 0 && ref == 0; at = (at + 1) & mask {
-		if r := &d.x.rows[d.names[at]-1]; r.sort != 0 && string(d.x.names[r.name:][:r.length]) == name {
+		if r := &d.x.rows[d.names[at]-1]; r.sort != 0 && d.x.names[r.name:][:r.length] == name {
 			ref = r.ref
 		}
 	}

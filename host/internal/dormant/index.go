@@ -150,7 +150,7 @@ type Index struct {
 	Frames []Frame
 	Sorts  []string
 	rows   []row
-	names  []byte
+	names  string
 }
 
 // Rows is how many actors the checkpoint has.
@@ -185,6 +185,7 @@ func Decode(b []byte) (*Index, error) {
 	}
 	x.rows = make([]row, n)
 	leaf := make([]bool, n)
+	names := make([]byte, 0, min(8*n, len(p.rest)))
 	for i := range x.rows {
 		r := &x.rows[i]
 		up := p.uint()
@@ -196,8 +197,8 @@ func Decode(b []byte) (*Index, error) {
 			r.parent = int32(i) - int32(up)
 		}
 		name := p.text(abi.MaxName)
-		r.name, r.length = uint32(len(x.names)), uint8(len(name))
-		if x.names = append(x.names, name...); len(x.names) > math.MaxInt32 {
+		r.name, r.length = uint32(len(names)), uint8(len(name))
+		if names = append(names, name...); len(names) > math.MaxInt32 {
 			p.fail("its names are too many")
 		}
 		r.ref = abi.Ref(p.ref())
@@ -227,6 +228,7 @@ func Decode(b []byte) (*Index, error) {
 	if p.bad != "" {
 		return nil, fmt.Errorf("%w: %s", ErrIndex, p.bad)
 	}
+	x.names = string(names)
 	return x, nil
 }
 
