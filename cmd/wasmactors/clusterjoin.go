@@ -239,9 +239,11 @@ func (x *membership) attach(sys *host.System) {
 // errUnshared says that those that keep what the nodes share have not answered in time.
 var errUnshared = errors.New("what the nodes of the cluster share cannot be reached")
 
-// sharing opens what the nodes share for a service.
-func (x *membership) sharing(ctx context.Context, name string) (service.Shared, error) {
-	return whileRunning(ctx, x, func(ctx context.Context) (service.Shared, error) { return x.place.Shared(ctx, name) })
+// sharing opens what the nodes share of a bundle for a service.
+func (x *membership) sharing(of string) service.Sharing {
+	return func(ctx context.Context, name string) (service.Shared, error) {
+		return whileRunning(ctx, x, func(ctx context.Context) (service.Shared, error) { return x.place.Shared(ctx, name, of) })
+	}
 }
 
 // log opens the journal of a bundle's keys.
@@ -424,7 +426,7 @@ func (l *live) system(cfg host.Config) host.Config {
 		x.mu.Unlock()
 		if n != nil {
 			l.bundle.Join(n)
-			l.bundle.Share(x.sharing)
+			l.bundle.Share(x.sharing(l.bundle.Manifest.Name))
 			l.bundle.Keep(bundle.Logs{Open: x.log(l.bundle.Manifest.Name), Clock: host.RealClock(), Refused: x.spoilt})
 		}
 	}

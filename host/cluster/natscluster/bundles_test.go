@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // A node whose token was for one bundle can write what services share of that bundle only.
@@ -43,30 +45,24 @@ func TestANodeThatIsBoundToABundle(t *testing.T) {
 		t.Error("it is for other bundles")
 	}
 	all := opened(t, []*Identity{first, bound}, &events{})
-	member, err := all[1].Shared(within(t, 20*time.Second), "kv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	put := func(x *Shared, key string) error {
-		c := make(chan error, 1)
-		x.Put(key, []byte("x"), 0, 0, func(_ uint64, _ bool, err error) { c <- err })
-		return <-c
-	}
-	for key, may := range map[string]bool{"shop.n.k": true, "shop~2e2.n.k": true, "bank.n.k": false, "shopx.n.k": false, "shop~2e.n.k": false} {
-		if err := put(member, key); (err == nil) != may {
-			t.Errorf("%s: %v", key, err)
+	put := func(c *Cluster, bundle string) error {
+		x, err := c.Shared(within(t, 20*time.Second), "kv", bundle)
+		if err != nil {
+			return err
 		}
+		done := make(chan error, 1)
+		x.Put(string(service.AppendSharedName(nil, bundle))+".n.k", []byte("x"), 0, 0, func(_ uint64, _ bool, err error) { done <- err })
+		return <-done
 	}
-	for bundle, may := range map[string]bool{"shop": true, "shop.2": true, "bank": false} {
+	for bundle, may := range map[string]bool{"shop": true, "shop.2": true, "bank": false, "shopx": false, "shop.": false, "": false} {
+		if err := put(all[1], bundle); (err == nil) != may {
+			t.Errorf("what is shared of %q: %v", bundle, err)
+		}
 		if _, err := all[1].Journal(within(t, 20*time.Second), bundle); (err == nil) != may {
-			t.Errorf("the journal of %s: %v", bundle, err)
+			t.Errorf("the journal of %q: %v", bundle, err)
 		}
 	}
-	keeper, err := all[0].Shared(within(t, 20*time.Second), "kv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := put(keeper, "bank.n.k"); err != nil {
+	if err := put(all[0], "bank"); err != nil {
 		t.Errorf("a node that is bound to none: %v", err)
 	}
 }

@@ -63,6 +63,7 @@ type Cluster struct {
 	keys    *nats.Conn // to the journals of keys; nil: a keeper is asked
 	dir     *store
 	shared  shared
+	serves  *keeperServer // other nodes; nil: it keeps nothing
 
 	journals journals
 	links    *links
@@ -84,7 +85,7 @@ const reconnect = 250 * time.Millisecond
 // needs the majority of the keepers. It ends with ctx.
 func Open(ctx context.Context, id *Identity, o Options) (*Cluster, error) {
 	c := &Cluster{id: id, event: o.Events}
-	c.shared.until, c.shared.stop = context.WithCancel(context.Background())
+	c.shared.begins()
 	c.journals.begins()
 	if c.event == nil {
 		c.event = func(cluster.Event) {}
@@ -124,10 +125,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 	if c.links, err = newLinks(c.id, c.traffic, c.event); err != nil {
 		return err
 	}
-	if c.server != nil {
-		c.makeShared()
-	}
-	return c.openJournals()
+	return c.openKept()
 }
 
 func (c *Cluster) newStore() *store {
@@ -269,7 +267,7 @@ func (c *Cluster) makes() bool { return c.server != nil || c.id.URL != "" }
 
 // makeStream makes the stream of a store, or finds it, and refuses one that is made otherwise: a member may have been first.
 func (c *Cluster) makeStream(ctx context.Context, of *store) error {
-	return c.makeStreamOf(ctx, c.nodes, of.what, of.streamConfig(max(1, len(c.id.Keepers))), of.aside)
+	return c.makeStreamOf(ctx, of.nc, of.what, of.streamConfig(max(1, len(c.id.Keepers))), of.aside)
 }
 
 // makeStreamOf is makeStream of any stream. told says that no event is to say that it takes time.
@@ -311,6 +309,9 @@ func (c *Cluster) makeStreamOf(ctx context.Context, nc *nats.Conn, what string, 
 	}
 }
 
+// errDiffers says that a stream was made otherwise than this program makes it.
+var errDiffers = errors.New("is not what it should be")
+
 // differs says in what a stream differs from the one that this program would make, of what decides how long, where and in what order
 // it keeps entries. An operator may give it more replicas.
 func differs(is, want jetstream.StreamConfig) error {
@@ -328,7 +329,7 @@ func differs(is, want jetstream.StreamConfig) error {
 		{"subject_transform", is.SubjectTransform != nil, false}, {"republish", is.RePublish, want.RePublish},
 	} {
 		if !reflect.DeepEqual(x.is, x.want) {
-			return fmt.Errorf("its %s is not what it should be", x.what)
+			return fmt.Errorf("its %s %w", x.what, errDiffers)
 		}
 	}
 	return nil

@@ -212,8 +212,8 @@ func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
 	nodes := opened(t, founded(t, 1, 2), &events{})
 	c, by := nodes[0], nodes[1].nodes
 	journalsOf(t, []*Cluster{c}, "shop")
-	s := &keysServer{c: c, refused: refusals{event: c.event}}
-	ask := func(r keysRequest) keysAnswer {
+	s := newKeeperServer(c)
+	ask := func(r keeperRequest) keeperAnswer {
 		t.Helper()
 		inbox := by.NewInbox()
 		sub, err := by.SubscribeSync(inbox)
@@ -228,13 +228,13 @@ func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("call %d: %v", r.Op, err)
 		}
-		var a keysAnswer
-		if err := keysDecoder.Unmarshal(m.Data, &a); err != nil {
+		var a keeperAnswer
+		if err := keeperDecoder.Unmarshal(m.Data, &a); err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
-	all := []keysRequest{
+	all := []keeperRequest{
 		{Op: keysOpen}, {Op: keysLast, Kind: "carts", Shard: 3}, {Op: keysFence, Kind: "carts", Shard: 3, Record: []byte("fence")},
 		{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("one"), At: 1 << 40}, {Op: keysReplace, Kind: "carts", Name: "bob", Record: []byte("one")},
 		{Op: keysRead, Kind: "carts", Shard: 3, Name: "bob"},

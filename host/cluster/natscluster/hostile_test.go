@@ -141,13 +141,10 @@ func TestAMemberMakesNoStream(t *testing.T) {
 			t.Errorf("%s was made", name)
 		}
 	}
-	if _, err := all[1].Shared(within(t, 20*time.Second), "kv"); err != nil {
+	if _, err := all[1].Shared(within(t, 20*time.Second), "kv", "shop"); err != nil {
 		t.Error(err)
 	}
-	keeper, err := jetstream.New(all[0].nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keeper := mustStream(t, all[0])
 	right := all[0].sharedStore("kv").streamConfig(1)
 	for name, change := range map[string]func(*jetstream.StreamConfig){
 		"max_age":       func(c *jetstream.StreamConfig) { c.MaxAge = 10 * time.Second },
@@ -168,10 +165,8 @@ func TestAMemberMakesNoStream(t *testing.T) {
 		if _, err := keeper.CreateStream(within(t, 20*time.Second), wrong); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for i, c := range all {
-			if err := c.makeStream(within(t, 20*time.Second), c.sharedStore("kv")); err == nil || !strings.Contains(err.Error(), "its "+name+" ") {
-				t.Errorf("node %d: %s: %v", i, name, err)
-			}
+		if err := all[0].makeShares(within(t, 20*time.Second), all[0].sharedStore("kv")); err == nil || !strings.Contains(err.Error(), "its "+name+" ") {
+			t.Errorf("%s: %v", name, err)
 		}
 		if !e.has(cluster.EventRefused, "its "+name+" ") {
 			t.Errorf("%s: no event says so", name)

@@ -140,7 +140,7 @@ func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
 	}
 
 	// By what keepers answer.
-	requests := []keysRequest{
+	requests := []keeperRequest{
 		{Op: keysOpen}, {Op: keysLast, Kind: "carts", Shard: 3}, {Op: keysRead, Kind: "carts", Shard: 3, Name: "ann"},
 		{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("forged"), At: 2}, {Op: keysFence, Kind: "carts", Shard: 3, Record: []byte("forged"), At: 2},
 		{Op: keysReplace, Kind: "carts", Name: "ann", Record: []byte("forged"), At: 4},
@@ -153,35 +153,8 @@ func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
 		}
 	}
 
-	// By what is answered to a subject of another bundle: by NATS with what is stored, by NATS with JSON, and by a keeper.
-	shared, err := member.Shared(within(t, 20*time.Second), "kv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	put := make(chan error, 1)
-	shared.Put("shop.n.first", mustEncode(requests[4]), 0, 0, func(_ uint64, _ bool, err error) { put <- err })
-	if err := <-put; err != nil {
-		t.Fatal(err)
-	}
-	_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.streamShared("kv"), id.subjectKeys("bank"), fmt.Appendf(nil, `{"last_by_subj":%q}`, id.subjectShared("kv")+"shop.n.first"))
-	if !eventually(func() bool { return e.has(cluster.EventRefused, "it has headers") }) {
-		t.Errorf("NATS has not sent what is stored to another bundle's subject, so this test says nothing of that; events: %v", e)
-	}
-	for i, r := range requests {
-		key := fmt.Sprintf("shop.n.k%d", i)
-		shared.Put(key, mustEncode(r), 0, 0, func(_ uint64, _ bool, err error) { put <- err })
-		if err := <-put; err != nil {
-			t.Fatal(err)
-		}
-		for _, to := range []string{id.subjectKeys("bank"), id.subjectsOf("bank") + "k.carts.ann", id.subjectsOf("bank") + "e.carts.3", "$JS.API.STREAM.DELETE." + stream} {
-			last := fmt.Appendf(nil, `{"last_by_subj":%q}`, id.subjectShared("kv")+key)
-			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.streamShared("kv"), to, last)
-			_ = nc.PublishRequest("$JS.API.STREAM.MSG.GET."+id.streamShared("kv"), to, last)
-			_ = nc.PublishRequest("$JS.API.STREAM.INFO."+id.streamShared("kv"), to, nil)
-			_ = nc.PublishRequest(id.subjectShared("kv")+"shop.n.x", to, []byte("x"))
-			_ = nc.PublishRequest(id.subjectKeys("shop"), to, mustEncode(r))
-		}
-	}
+	// By what is answered to a subject of another bundle: by NATS with what is stored in the directory, by NATS with JSON, and by a keeper.
+	tricked(t, e, member, requests, id.subjectKeys("bank"), id.subjectKeys("shop"), id.subjectKeys("bank"), id.subjectsOf("bank")+"k.carts.ann", id.subjectsOf("bank")+"e.carts.3", "$JS.API.STREAM.DELETE."+stream)
 	if err := nc.FlushTimeout(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -210,6 +183,38 @@ func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
 	}
 }
 
+// tricked has a member try to have requests of another bundle made by who answers its own: they are stored in the directory and sent from
+// there, and are asked for of its own bundle.
+func tricked(t *testing.T, e *events, member *Cluster, requests []keeperRequest, other, own string, to ...string) {
+	t.Helper()
+	nc, id := member.nodes, member.id
+	for i, r := range requests {
+		key := fmt.Sprintf("trick.%d", i)
+		_, at, err := member.dir.get(within(t, 10*time.Second), key)
+		if err == nil {
+			_, err = member.dir.put(key, mustEncode(r), at, 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := fmt.Appendf(nil, `{"last_by_subj":%q}`, id.subjectEntries()+key)
+		if i == 0 {
+			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.stream(), other, last)
+			if !eventually(func() bool { return e.has(cluster.EventRefused, "it has headers") }) {
+				t.Errorf("NATS has not sent what is stored to another bundle's subject, so this test says nothing of that; events: %v", e)
+			}
+		}
+		for _, to := range to {
+			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.stream(), to, last)
+			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.stream(), to, fmt.Appendf(nil, `{"seq":1,"next_by_subj":%q,"batch":100}`, id.subjectEntries()+"trick.>"))
+			_ = nc.PublishRequest("$JS.API.STREAM.MSG.GET."+id.stream(), to, last)
+			_ = nc.PublishRequest("$JS.API.STREAM.INFO."+id.stream(), to, nil)
+			_ = nc.PublishRequest(id.subjectEntries()+"trick.x", to, []byte("x"))
+			_ = nc.PublishRequest(own, to, mustEncode(r))
+		}
+	}
+}
+
 func mustStream(t *testing.T, c *Cluster) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(c.keys)
@@ -222,8 +227,8 @@ func mustStream(t *testing.T, c *Cluster) jetstream.JetStream {
 // What no node asks for is refused.
 func TestRequestsForKeysThatNoNodeMakes(t *testing.T) {
 	d := &Description{ID: "0123456789abcdef"}
-	good := keysRequest{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("x"), At: 2}
-	msg := func(change func(*nats.Msg, *keysRequest)) *nats.Msg {
+	good := keeperRequest{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("x"), At: 2}
+	msg := func(change func(*nats.Msg, *keeperRequest)) *nats.Msg {
 		m, r := &nats.Msg{Subject: d.subjectKeys("shop.1"), Reply: inboxes + "x.y"}, good
 		change(m, &r)
 		if m.Data == nil {
@@ -231,31 +236,31 @@ func TestRequestsForKeysThatNoNodeMakes(t *testing.T) {
 		}
 		return m
 	}
-	if bundle, r, wrong := d.decodeKeys(msg(func(*nats.Msg, *keysRequest) {})); bundle != "shop.1" || r.Name != "ann" || wrong != "" {
+	if bundle, r, wrong := d.decodeAsked(msg(func(*nats.Msg, *keeperRequest) {})); bundle != "shop.1" || r.Name != "ann" || wrong != "" {
 		t.Fatalf("%q, %+v, %s", bundle, r, wrong)
 	}
-	for name, change := range map[string]func(*nats.Msg, *keysRequest){
-		"headers":         func(m *nats.Msg, _ *keysRequest) { m.Header = nats.Header{"Nats-Stream": {"x"}} },
-		"another reply":   func(m *nats.Msg, _ *keysRequest) { m.Reply = d.subjectEntries() + "node.1" },
-		"no reply":        func(m *nats.Msg, _ *keysRequest) { m.Reply = "" },
-		"no bundle":       func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() },
-		"a broken escape": func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() + "a~2" },
-		"another escape":  func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() + "~61" },
-		"two tokens":      func(m *nats.Msg, _ *keysRequest) { m.Subject = d.subjectOfKeys() + "a.b" },
-		"an answer's JSON": func(m *nats.Msg, _ *keysRequest) {
+	for name, change := range map[string]func(*nats.Msg, *keeperRequest){
+		"headers":         func(m *nats.Msg, _ *keeperRequest) { m.Header = nats.Header{"Nats-Stream": {"x"}} },
+		"another reply":   func(m *nats.Msg, _ *keeperRequest) { m.Reply = d.subjectEntries() + "node.1" },
+		"no reply":        func(m *nats.Msg, _ *keeperRequest) { m.Reply = "" },
+		"no bundle":       func(m *nats.Msg, _ *keeperRequest) { m.Subject = d.subjectOfKeys() },
+		"a broken escape": func(m *nats.Msg, _ *keeperRequest) { m.Subject = d.subjectOfKeys() + "a~2" },
+		"another escape":  func(m *nats.Msg, _ *keeperRequest) { m.Subject = d.subjectOfKeys() + "~61" },
+		"two tokens":      func(m *nats.Msg, _ *keeperRequest) { m.Subject = d.subjectOfKeys() + "a.b" },
+		"an answer's JSON": func(m *nats.Msg, _ *keeperRequest) {
 			m.Data = []byte(`{"type":"io.nats.jetstream.api.v1.stream_info_response"}`)
 		},
-		"an answer":        func(m *nats.Msg, _ *keysRequest) { m.Data = mustEncode(keysAnswer{At: 7}) },
-		"nothing":          func(m *nats.Msg, _ *keysRequest) { m.Data = []byte{} },
-		"no kind":          func(_ *nats.Msg, r *keysRequest) { r.Kind = "" },
-		"no name":          func(_ *nats.Msg, r *keysRequest) { r.Name = "" },
-		"a long name":      func(_ *nats.Msg, r *keysRequest) { r.Name = strings.Repeat("x", 256) },
-		"a shard below 0":  func(_ *nats.Msg, r *keysRequest) { r.Shard = -1 },
-		"a shard too many": func(_ *nats.Msg, r *keysRequest) { r.Shard = mostShards },
-		"a long record":    func(_ *nats.Msg, r *keysRequest) { r.Record = make([]byte, cluster.MaxRecord+1) },
-		"another order":    func(_ *nats.Msg, r *keysRequest) { r.Op = 99 },
+		"an answer":        func(m *nats.Msg, _ *keeperRequest) { m.Data = mustEncode(keeperAnswer{At: 7}) },
+		"nothing":          func(m *nats.Msg, _ *keeperRequest) { m.Data = []byte{} },
+		"no kind":          func(_ *nats.Msg, r *keeperRequest) { r.Kind = "" },
+		"no name":          func(_ *nats.Msg, r *keeperRequest) { r.Name = "" },
+		"a long name":      func(_ *nats.Msg, r *keeperRequest) { r.Name = strings.Repeat("x", 256) },
+		"a shard below 0":  func(_ *nats.Msg, r *keeperRequest) { r.Shard = -1 },
+		"a shard too many": func(_ *nats.Msg, r *keeperRequest) { r.Shard = mostShards },
+		"a long record":    func(_ *nats.Msg, r *keeperRequest) { r.Record = make([]byte, cluster.MaxRecord+1) },
+		"another order":    func(_ *nats.Msg, r *keeperRequest) { r.Op = 99 },
 	} {
-		if _, _, wrong := d.decodeKeys(msg(change)); wrong == "" {
+		if _, _, wrong := d.decodeAsked(msg(change)); wrong == "" {
 			t.Errorf("%s: taken", name)
 		}
 	}
@@ -263,14 +268,36 @@ func TestRequestsForKeysThatNoNodeMakes(t *testing.T) {
 
 func FuzzKeysRequest(f *testing.F) {
 	d := &Description{ID: "0123456789abcdef"}
-	f.Add(d.subjectKeys("shop"), mustEncode(keysRequest{Op: keysRead, Kind: "k", Name: "n"}))
+	f.Add(d.subjectKeys("shop"), mustEncode(keeperRequest{Op: keysRead, Kind: "k", Name: "n"}))
 	f.Add(d.subjectOfKeys()+"~2e", []byte{0xa0})
+	f.Add(d.subjectValues("shop.1"), mustEncode(keeperRequest{Op: valuesPut, Kind: "kv", Name: "shop~2e1.n.k", Record: []byte("x"), Stay: 3}))
+	f.Add(d.subjectValues("shop"), mustEncode(keeperRequest{Op: valuesWatch, Kind: "pubsub", At: 7, Now: true}))
 	f.Fuzz(func(t *testing.T, subject string, b []byte) {
-		bundle, r, wrong := d.decodeKeys(&nats.Msg{Subject: subject, Reply: inboxes + "x", Data: b})
-		if wrong == "" && (d.subjectKeys(bundle) != subject || !r.valid()) {
+		bundle, r, wrong := d.decodeAsked(&nats.Msg{Subject: subject, Reply: inboxes + "x", Data: b})
+		if wrong != "" {
+			return
+		}
+		values := subject == d.subjectValues(bundle)
+		if !values && d.subjectKeys(bundle) != subject || !r.valid(bundle) || r.ofValues() != values || values && r.Name != "" && !ofBundle(r.Name, bundle) {
 			t.Errorf("%q, %+v", bundle, r)
 		}
-		_, _ = decodeAnswer(&nats.Msg{Data: b})
+	})
+}
+
+func FuzzKeeperAnswer(f *testing.F) {
+	f.Add(uint64(3), mustEncode(keeperAnswer{At: 7, List: []keeperEntry{{At: 5, Name: "shop.n.k", Record: []byte("x")}, {At: 7, Name: "shop.n.l"}}}))
+	f.Add(uint64(0), mustEncode(keeperAnswer{Code: notWritten}))
+	f.Fuzz(func(t *testing.T, seen uint64, b []byte) {
+		x, err := decodeAnswer(&nats.Msg{Data: b})
+		a := &askedValues{bundle: "shop"}
+		if err != nil || a.follows(seen, &x) != nil {
+			return
+		}
+		for _, e := range x.List {
+			if e.At <= seen || e.At > x.At || !strings.HasPrefix(e.Name, "shop.") {
+				t.Errorf("%d: %+v", seen, x)
+			}
+		}
 	})
 }
 

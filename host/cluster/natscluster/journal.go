@@ -141,28 +141,19 @@ func (j *Journal) publish(subject string, record []byte, last uint64, of string,
 
 // acknowledged reads the server's answer to a record.
 func (j *Journal) acknowledged(b []byte) (uint64, error) {
-	var ack struct {
-		Seq    uint64              `json:"seq"`
-		Stream string              `json:"stream"`
-		Error  *jetstream.APIError `json:"error"`
-	}
-	switch err := json.Unmarshal(b, &ack); {
-	case err != nil:
-		return 0, fmt.Errorf("natscluster: %s: %w", whatJournal, err)
-	case ack.Error == nil:
-	case ack.Error.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+	at, err := acknowledged(b, j.stream)
+	var refused *jetstream.APIError
+	switch {
+	case err == nil:
+		return at, nil
+	case errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
 		return 0, cluster.ErrFenced
-	case ack.Error.ErrorCode == underWay:
+	case errors.As(err, &refused) && refused.ErrorCode == underWay:
 		return 0, cluster.ErrBusy
-	case ack.Error.ErrorCode == storeFailed && ack.Error.Description == storeFull:
+	case isFull(err):
 		return 0, cluster.ErrFull
-	default:
-		return 0, fmt.Errorf("natscluster: %s: %w", whatJournal, ack.Error)
 	}
-	if ack.Stream != j.stream || ack.Seq == 0 {
-		return 0, fmt.Errorf("natscluster: %s: the answer is none", whatJournal)
-	}
-	return ack.Seq, nil
+	return 0, fmt.Errorf("natscluster: %s: %w", whatJournal, err)
 }
 
 // room has it found out, now and then, whether there is room for more than what replaces records.
@@ -174,18 +165,9 @@ func (j *Journal) room() {
 	j.do(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, readTime)
 		defer cancel()
-		r, err := j.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+j.stream, nil)
-		if err != nil {
-			return
-		}
-		var info struct {
-			State *struct {
-				Bytes uint64 `json:"bytes"`
-			} `json:"state"`
-		}
-		if json.Unmarshal(r.Data, &info) == nil && info.State != nil {
-			j.bytes.Store(info.State.Bytes)
-			j.full.Store(info.State.Bytes > maxJournal-leastRoom)
+		if is, err := stateOf(ctx, j.nc, j.stream); err == nil {
+			j.bytes.Store(is.Bytes)
+			j.full.Store(is.Bytes > maxJournal-leastRoom)
 		}
 	}, func(error) {})
 }

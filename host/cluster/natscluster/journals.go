@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -23,19 +24,54 @@ type journals struct {
 	wait sync.WaitGroup
 	stop context.CancelFunc
 	all  context.Context
-	open map[string]*opening
+	open map[string]*opening[*Journal]
 }
 
-// opening is a journal that is open, or that is being opened.
-type opening struct {
+// opening is something that is open, or that is being opened.
+type opening[T any] struct {
 	turn  chan struct{} // has one while somebody opens it
 	ready chan struct{} // is closed when it is open
-	j     *Journal
+	it    T
+}
+
+func newOpening[T any]() *opening[T] {
+	return &opening[T]{turn: make(chan struct{}, 1), ready: make(chan struct{})}
+}
+
+// opened is what was opened; false: it is not yet.
+func (o *opening[T]) opened() (it T, ok bool) {
+	select {
+	case <-o.ready:
+		return o.it, true
+	default:
+		return it, false
+	}
+}
+
+// get opens it, unless it is open, when nobody else does so. what is what does not answer until ctx ends.
+func (o *opening[T]) get(ctx context.Context, what string, open func() (T, error)) (it T, err error) {
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-o.ready:
+		return o.it, nil
+	case <-ctx.Done():
+		return it, fmt.Errorf("natscluster: %s does not answer: %w", what, ctx.Err())
+	}
+	if it, ok := o.opened(); ok {
+		return it, nil
+	}
+	if it, err = open(); err != nil {
+		return it, err
+	}
+	o.it = it
+	close(o.ready)
+	return it, nil
 }
 
 func (x *journals) begins() {
 	x.all, x.stop = context.WithCancel(context.Background())
-	x.open = map[string]*opening{}
+	x.open = map[string]*opening[*Journal]{}
 }
 
 func (x *journals) begin() bool {
@@ -59,7 +95,7 @@ func (x *journals) close() {
 }
 
 // of is the place of a bundle's journal.
-func (x *journals) of(bundle string) (*opening, error) {
+func (x *journals) of(bundle string) (*opening[*Journal], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o := x.open[bundle]
@@ -71,23 +107,22 @@ func (x *journals) of(bundle string) (*opening, error) {
 	case len(x.open) >= mostJournals:
 		return nil, fmt.Errorf("natscluster: the cluster keeps the keys of %d bundles, at most %d", len(x.open), mostJournals)
 	}
-	o = &opening{turn: make(chan struct{}, 1), ready: make(chan struct{})}
+	o = newOpening[*Journal]()
 	x.open[bundle] = o
 	return o, nil
 }
 
-// openJournals connects to where the journals are, and answers other nodes, on a keeper.
-func (c *Cluster) openJournals() (err error) {
-	if c.server == nil {
-		if c.id.URL != "" {
-			c.keys, err = c.connect(accountJournals)
-		}
+// openKept connects to where keepers keep what bundles have, and answers other nodes, on a keeper.
+func (c *Cluster) openKept() (err error) {
+	if c.server == nil && c.id.URL == "" {
+		return nil
+	}
+	if c.keys, err = c.connect(accountJournals); err != nil || c.server == nil {
 		return err
 	}
-	if c.keys, err = c.connect(accountJournals); err != nil {
-		return err
-	}
-	return c.serveKeys()
+	c.serves = newKeeperServer(c)
+	c.makeShared()
+	return c.serves.serve(c.id.subjectOfKeys())
 }
 
 // Journal opens the log of a bundle's keys, and waits for a majority of the keepers until ctx ends.
@@ -107,27 +142,13 @@ func (c *Cluster) ownJournal(ctx context.Context, bundle string) (*Journal, erro
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case o.turn <- struct{}{}:
-		defer func() { <-o.turn }()
-	case <-o.ready:
-		return o.j, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("natscluster: %s does not answer: %w", whatJournal, ctx.Err())
-	}
-	if o.j != nil {
-		return o.j, nil
-	}
-	j := &Journal{c: c, nc: c.keys, stream: c.id.streamJournal(bundle), prefix: c.id.subjectsOf(bundle), reads: make(chan struct{}, mostReads)}
-	if err := c.makeStreamOf(ctx, c.keys, whatJournal, c.journalConfig(bundle), false); err != nil {
-		return nil, err
-	}
-	if err := j.adopt(ctx, bundle); err != nil {
-		return nil, err
-	}
-	o.j = j
-	close(o.ready)
-	return j, nil
+	return o.get(ctx, whatJournal, func() (*Journal, error) {
+		j := &Journal{c: c, nc: c.keys, stream: c.id.streamJournal(bundle), prefix: c.id.subjectsOf(bundle), reads: make(chan struct{}, mostReads)}
+		if err := c.makeStreamOf(ctx, c.keys, whatJournal, c.journalConfig(bundle), false); err != nil {
+			return nil, err
+		}
+		return j, j.adopt(ctx, bundle)
+	})
 }
 
 // The release before kept the keys of all bundles in one stream, which each node could read and delete. What a bundle has there is moved
@@ -165,7 +186,7 @@ func (j *Journal) adopt(ctx context.Context, bundle string) error {
 }
 
 // errMoving says that another keeper moves it at the same time.
-var errMoving = errors.New("natscluster: another node moves the events, too")
+var errMoving = errors.New("natscluster: another node moves what the release before has, too")
 
 func (j *Journal) adoptOnce(ctx context.Context, bundle string) error {
 	own := &store{nc: j.nc, stream: j.stream, why: j.c.why}
@@ -238,35 +259,55 @@ func (j *Journal) adoptOnce(ctx context.Context, bundle string) error {
 
 // last is the last sequence of the stream.
 func (j *Journal) last(ctx context.Context) (uint64, error) {
-	r, err := j.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+j.stream, nil)
-	if err != nil {
-		return 0, err
-	}
-	var info struct {
-		State *struct {
-			Last uint64 `json:"last_seq"`
-		} `json:"state"`
-	}
-	if err := json.Unmarshal(r.Data, &info); err != nil || info.State == nil {
-		return 0, errors.Join(errRead, err)
-	}
-	return info.State.Last, nil
+	is, err := stateOf(ctx, j.nc, j.stream)
+	return is.Last, err
 }
 
 // copied stores a record if the last one of the whole stream has a sequence: who moves the same at the same time has not.
 func (j *Journal) copied(ctx context.Context, subject string, b []byte, last uint64) error {
-	m := nats.NewMsg(subject)
-	m.Data = b
-	m.Header.Set(jetstream.ExpectedStreamHeader, j.stream)
-	m.Header.Set(jetstream.ExpectedLastSeqHeader, fmt.Sprint(last))
+	_, err := storeNext(ctx, j.nc, j.stream, &nats.Msg{Subject: subject, Data: b}, last)
+	return err
+}
+
+// streamState is what there is in a stream, as its leader knows.
+type streamState struct {
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+	Last     uint64 `json:"last_seq"`
+}
+
+func stateOf(ctx context.Context, nc *nats.Conn, stream string) (is streamState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, putTime)
 	defer cancel()
-	r, err := j.nc.RequestMsgWithContext(ctx, m)
+	r, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, nil)
 	if err != nil {
-		return err
+		return is, err
 	}
-	if _, err = j.acknowledged(r.Data); errors.Is(err, cluster.ErrFenced) {
+	var info struct {
+		State *streamState `json:"state"`
+	}
+	if err := json.Unmarshal(r.Data, &info); err != nil || info.State == nil {
+		return is, errors.Join(errors.New("natscluster: the stream's answer is none"), err)
+	}
+	return *info.State, nil
+}
+
+// storeNext stores a message if the last one of the whole stream has a sequence, and is its own sequence. The error is errMoving if not.
+func storeNext(ctx context.Context, nc *nats.Conn, stream string, m *nats.Msg, last uint64) (uint64, error) {
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	m.Header.Set(jetstream.ExpectedStreamHeader, stream)
+	m.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(last, 10))
+	ctx, cancel := context.WithTimeout(ctx, putTime)
+	defer cancel()
+	r, err := nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	ack, err := acknowledged(r.Data, stream)
+	if isAfter(err) {
 		err = errMoving
 	}
-	return err
+	return ack, err
 }

@@ -13,12 +13,10 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-
-	parts "github.com/wasmactors/wasmactors/host/service"
 )
 
 // Accounts of the embedded server. Links have one of their own, with a connection of its own between keepers, so that bulk
-// does not slow the directory down. Keepers alone connect to that of the journals.
+// does not slow the directory down. Keepers alone connect to that of the journals, which has what services share, too.
 const (
 	accountDirectory = "DIRECTORY"
 	accountLinks     = "LINKS"
@@ -60,7 +58,7 @@ func startServer(id *Identity, listen string) (*embedded, error) {
 	e := &embedded{secret: hex.EncodeToString(secret)}
 	o := &server.Options{}
 	config := fmt.Sprintf("accounts { %s { jetstream: enabled }, %s { jetstream { max_streams: %d } }, %s {}, %s { limits { max_conn: %d, max_subs: 4, max_payload: %d } }, %s {} }\nsystem_account: %s\njetstream { store_dir: %q, sync_interval: always, max_file_store: %d, max_memory_store: %d }\n",
-		accountDirectory, accountJournals, mostJournals, accountLinks, accountEnrol, maxEnrolling, maxAnswer, accountSystem, accountSystem, filepath.Join(id.dir, folderStore), int64(maxStore), int64(64<<20))
+		accountDirectory, accountJournals, mostJournals+len(sharing), accountLinks, accountEnrol, maxEnrolling, maxAnswer, accountSystem, accountSystem, filepath.Join(id.dir, folderStore), int64(maxStore), int64(64<<20))
 	if len(id.Keepers) > 1 {
 		config += fmt.Sprintf("cluster { name: %q, accounts: [%s] }\n", id.ID, accountLinks)
 	}
@@ -117,34 +115,22 @@ func (e *embedded) options(account string) []nats.Option {
 	return []nats.Option{nats.InProcessServer(e.server), nats.UserInfo(account, e.secret)}
 }
 
-// onlyDirectory lets a node of another process use the directory, and what services share. It can neither make, delete nor empty a
-// stream: keepers make those that there are. With names of bundles it can write what services share of these only, and ask keepers for
-// their keys only. What it is answered no other node can read.
+// onlyDirectory lets a node of another process use the directory, and ask keepers for what bundles keep: with names of bundles, of these
+// only. It can neither make, delete nor empty a stream: keepers make those that there are. What it is answered no other node can read.
 func (d *Description) onlyDirectory(node string, bundles []string) *server.Permissions {
-	streams, allow, told := []string{d.stream()}, []string{d.subjectEntries() + ">"}, []string{inboxOf(node) + ".>", d.subjectTold() + ">"}
-	for _, service := range sharing {
-		streams, told = append(streams, d.streamShared(service)), append(told, d.subjectSharedTold(service)+">")
-		for _, name := range bundles {
-			allow = append(allow, string(parts.AppendSharedName([]byte(d.subjectShared(service)), name))+".>")
-		}
-		if len(bundles) == 0 {
-			allow = append(allow, d.subjectShared(service)+">")
-		}
-	}
+	allow := []string{d.subjectEntries() + ">"}
 	for _, name := range bundles {
-		allow = append(allow, d.subjectKeys(name))
+		allow = append(allow, d.subjectKeys(name), d.subjectValues(name))
 	}
 	if len(bundles) == 0 {
-		allow = append(allow, d.subjectOfKeys()+"*")
+		allow = append(allow, d.subjectOfKeys()+"*", d.subjectOfValues()+"*")
 	}
 	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
-		for _, stream := range streams {
-			allow = append(allow, "$JS.API."+request+"."+stream)
-		}
+		allow = append(allow, "$JS.API."+request+"."+d.stream())
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: allow},
-		Subscribe: &server.SubjectPermission{Allow: told},
+		Subscribe: &server.SubjectPermission{Allow: []string{inboxOf(node) + ".>", d.subjectTold() + ">"}},
 	}
 }
 

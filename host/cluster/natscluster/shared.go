@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
-// What services share is in streams of their own. Keepers make them when they start, so that no other node can make them otherwise. On a
-// NATS that exists the first node that needs one makes it.
+// What services share is in streams of their own. Keepers make them when they start, in the account to which no other node connects: those
+// ask a keeper, see valuesserve.go. On a NATS that exists the first node that needs one makes it, and all use it.
 
 // sharing are the services that may share something.
 var sharing = []string{"kv", "pubsub"}
@@ -36,65 +37,97 @@ func (d *Description) subjectSharedTold(service string) string {
 	return d.subject() + ".u." + service + "."
 }
 
-// shared are the stores of services that are open.
+// shared are the stores of services.
 type shared struct {
-	opening sync.Mutex // held while one is made
-
-	mu   sync.Mutex
-	open map[string]*store
-	over bool
+	of map[string]*opening[*store]
 
 	until  context.Context // ends with the cluster's place; nil of one that only observes
 	stop   context.CancelFunc
 	making sync.WaitGroup
 }
 
-// makeShared makes the streams of all services, and tries until the node leaves.
-func (c *Cluster) makeShared() {
+func (x *shared) begins() {
+	x.until, x.stop = context.WithCancel(context.Background())
+	x.of = map[string]*opening[*store]{}
 	for _, name := range sharing {
-		of := c.sharedStore(name)
-		of.aside = true
-		c.shared.making.Go(func() { _ = c.makeStream(c.shared.until, of) }) // what is wrong is told by an event, and to those that use it
+		x.of[name] = newOpening[*store]()
 	}
+}
+
+// makeAgain is how long a keeper waits before it looks again at a stream that is not what it should be.
+const makeAgain = 5 * time.Second
+
+// makeShared makes the streams of all services, and tries until the node leaves. Other nodes are answered when each was tried, so that none
+// asks a keeper in vain while another one could answer.
+func (c *Cluster) makeShared() {
+	var tried sync.WaitGroup
+	for _, name := range sharing {
+		first := sync.OnceFunc(tried.Done)
+		tried.Add(1)
+		c.shared.making.Go(func() {
+			defer first()
+			for {
+				_, err := c.ownShared(c.shared.until, name)
+				if err == nil {
+					return
+				}
+				first()
+				select { // what is wrong is told by an event, and to those that use it
+				case <-c.shared.until.Done():
+					return
+				case <-time.After(makeAgain):
+				}
+			}
+		})
+	}
+	c.shared.making.Go(func() {
+		tried.Wait()
+		if c.shared.until.Err() != nil {
+			return
+		}
+		if err := c.serves.serve(c.id.subjectOfValues()); err != nil {
+			c.event(cluster.Event{Kind: cluster.EventSilent, Text: "this keeper does not answer for what services share: " + err.Error()})
+		}
+	})
 }
 
 func (c *Cluster) sharedStore(name string) *store {
 	return &store{
-		nc: c.nodes, what: "what the service " + name + " shares", stream: c.id.streamShared(name), prefix: c.id.subjectShared(name), told: c.id.subjectSharedTold(name),
+		nc: c.keys, what: whatShared(name), stream: c.id.streamShared(name), prefix: c.id.subjectShared(name), told: c.id.subjectSharedTold(name),
 		keys: maxSharedKey, size: maxSharing, ends: true, trouble: func(error) {}, why: c.why, over: make(chan struct{}),
 	}
 }
 
-// Shared opens what a service shares, and waits for a majority of the keepers until ctx ends. It implements service.Sharing but
-// for its result, whose methods are those of service.Shared.
-func (c *Cluster) Shared(ctx context.Context, name string) (*Shared, error) {
-	if !slices.Contains(sharing, name) {
+func whatShared(name string) string { return "what the service " + name + " shares" }
+
+// ownShared opens the store of a service where its stream is.
+func (c *Cluster) ownShared(ctx context.Context, name string) (*store, error) {
+	what := whatShared(name)
+	return c.shared.of[name].get(ctx, what, func() (*store, error) {
+		if c.shared.until.Err() != nil {
+			return nil, errShut
+		}
+		s := c.sharedStore(name)
+		s.aside = c.server != nil
+		return s, c.makeShares(ctx, s)
+	})
+}
+
+// Shared opens what a service shares of a bundle, and waits for a majority of the keepers until ctx ends. It implements service.Sharing for
+// the bundle: keys begin with its name, see service.AppendSharedName. On a keeper, and on a NATS that exists, a watch tells of all bundles.
+func (c *Cluster) Shared(ctx context.Context, name, bundle string) (service.Shared, error) {
+	switch {
+	case !slices.Contains(sharing, name):
 		return nil, fmt.Errorf("natscluster: the service %s shares nothing", name)
+	case !abi.ValidName([]byte(bundle)):
+		return nil, fmt.Errorf("natscluster: %q is no name of a bundle", bundle)
+	case c.keys == nil:
+		return c.askedShared(ctx, name, bundle)
 	}
-	c.shared.opening.Lock()
-	defer c.shared.opening.Unlock()
-	c.shared.mu.Lock()
-	s, over := c.shared.open[name], c.shared.over
-	c.shared.mu.Unlock()
-	if over {
-		return nil, errShut
-	}
-	if s != nil {
-		return &Shared{s, c.id.Lease}, nil
-	}
-	s = c.sharedStore(name)
-	if err := c.makeStream(ctx, s); err != nil {
+	s, err := c.ownShared(ctx, name)
+	if err != nil {
 		return nil, err
 	}
-	c.shared.mu.Lock()
-	defer c.shared.mu.Unlock()
-	if c.shared.over {
-		return nil, errShut
-	}
-	if c.shared.open == nil {
-		c.shared.open = map[string]*store{}
-	}
-	c.shared.open[name] = s
 	return &Shared{s, c.id.Lease}, nil
 }
 
@@ -103,21 +136,17 @@ func (x *shared) close() {
 		x.stop()
 	}
 	x.making.Wait()
-	x.mu.Lock()
-	x.over = true
-	var all []*store
 	for _, name := range sharing {
-		if s := x.open[name]; s != nil {
-			all = append(all, s)
+		if o := x.of[name]; o != nil {
+			o.turn <- struct{}{} // nobody opens it any more
+			if s, ok := o.opened(); ok {
+				s.close()
+			}
 		}
-	}
-	x.mu.Unlock()
-	for _, s := range all {
-		s.close()
 	}
 }
 
-// Shared are the values that a service of all nodes shares; see service.Shared. Its methods may be called by any goroutine.
+// Shared are the values that a service of all nodes shares, where their stream is; see service.Shared. Its methods may be called by any goroutine.
 type Shared struct {
 	s     *store
 	lease time.Duration

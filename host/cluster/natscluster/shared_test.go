@@ -5,20 +5,22 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/host/service"
 )
 
 // What a service shares is the same on a keeper and on a node that keeps nothing, and what has a time is forgotten.
 func TestShared(t *testing.T) {
 	all := opened(t, founded(t, 1, 2), &events{})
-	if _, err := all[0].Shared(t.Context(), "other"); err == nil {
+	if _, err := all[0].Shared(t.Context(), "other", "n"); err == nil {
 		t.Error("any service shares something")
 	}
-	var stores []*Shared
+	var stores []service.Shared
 	var mu sync.Mutex
 	seen := [2]map[string]string{{}, {}}
 	ready := [2]bool{}
 	for i, c := range all {
-		s, err := c.Shared(within(t, 20*time.Second), "kv")
+		s, err := c.Shared(within(t, 20*time.Second), "kv", "n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +35,7 @@ func TestShared(t *testing.T) {
 			ready[i] = true
 		})()
 	}
-	put := func(s *Shared, key, value string, revision uint64, stay int64) (uint64, bool, error) {
+	put := func(s service.Shared, key, value string, revision uint64, stay int64) (uint64, bool, error) {
 		type outcome struct {
 			at  uint64
 			ok  bool
@@ -48,7 +50,7 @@ func TestShared(t *testing.T) {
 		o := <-c
 		return o.at, o.ok, o.err
 	}
-	get := func(s *Shared, key string) (string, uint64) {
+	get := func(s service.Shared, key string) (string, uint64) {
 		c := make(chan string, 1)
 		var at uint64
 		s.Get(key, func(value []byte, revision uint64, err error) {

@@ -80,8 +80,10 @@ func (s *store) streamConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-func (s *store) validKey(key string) bool {
-	if key == "" || len(key) > s.keys || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") {
+func (s *store) validKey(key string) bool { return validKey(key, s.keys) }
+
+func validKey(key string, most int) bool {
+	if key == "" || len(key) > most || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") {
 		return false
 	}
 	for i := range len(key) {
@@ -166,24 +168,46 @@ func (s *store) put(key string, value []byte, revision uint64, stay int64) (uint
 	if err != nil {
 		return 0, fmt.Errorf("natscluster: %s does not answer: %w", s.what, s.why(err))
 	}
+	at, err := acknowledged(r.Data, s.stream)
+	switch {
+	case err == nil:
+		return at, nil
+	case isAfter(err):
+		return 0, cluster.ErrConflict
+	case isFull(err):
+		err = service.ErrFull
+	}
+	return 0, fmt.Errorf("natscluster: %s: %w", s.what, err)
+}
+
+// acknowledged is the sequence of what was stored, as a stream's leader answers. The error is a *jetstream.APIError if it says why not.
+func acknowledged(b []byte, stream string) (uint64, error) {
 	var ack struct {
 		Seq    uint64              `json:"seq"`
 		Stream string              `json:"stream"`
 		Error  *jetstream.APIError `json:"error"`
 	}
-	switch err := json.Unmarshal(r.Data, &ack); {
+	switch err := json.Unmarshal(b, &ack); {
 	case err != nil:
-		return 0, fmt.Errorf("natscluster: %s: %w", s.what, err)
-	case ack.Error != nil && (ack.Error.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || ack.Error.ErrorCode == underWay):
-		return 0, cluster.ErrConflict
-	case ack.Error != nil && ack.Error.ErrorCode == storeFailed && ack.Error.Description == storeFull:
-		return 0, fmt.Errorf("natscluster: %s: %w", s.what, service.ErrFull)
+		return 0, err
 	case ack.Error != nil:
-		return 0, fmt.Errorf("natscluster: %s: %w", s.what, ack.Error)
-	case ack.Stream != s.stream || ack.Seq == 0:
-		return 0, errors.New("natscluster: the directory's answer is none")
+		return 0, ack.Error
+	case ack.Stream != stream || ack.Seq == 0:
+		return 0, errors.New("the answer is none")
 	}
 	return ack.Seq, nil
+}
+
+// isAfter says that something else was stored before, which is not what was expected.
+func isAfter(err error) bool {
+	var x *jetstream.APIError
+	return errors.As(err, &x) && (x.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || x.ErrorCode == underWay)
+}
+
+// isFull says that something does not fit any more.
+func isFull(err error) bool {
+	var x *jetstream.APIError
+	return errors.As(err, &x) && x.ErrorCode == storeFailed && x.Description == storeFull
 }
 
 // Watch implements cluster.Directory.
@@ -209,6 +233,8 @@ type watch struct {
 	over  chan struct{}
 	news  chan *nats.Msg
 	seen  uint64 // all up to this sequence was told
+	of    string // what keys begin with that are read, with '.'; "": all
+	bytes int    // that are read at once, about; 0: as many as there are
 }
 
 func (w *watch) run() {
@@ -304,7 +330,7 @@ func (w *watch) read() bool {
 		return false
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	ask := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%q,"batch":%d}`, w.seen+1, w.prefix+">", batch)
+	ask := fmt.Appendf(nil, `{"seq":%d,"next_by_subj":%q,"batch":%d,"max_bytes":%d}`, w.seen+1, w.prefix+w.of+">", batch, w.bytes)
 	if w.nc.PublishRequest("$JS.API.DIRECT.GET."+w.stream, inbox, ask) != nil {
 		return false
 	}
@@ -336,6 +362,14 @@ func (w *watch) read() bool {
 			w.tell(e)
 		}
 	}
+}
+
+// changes are those of keys that begin with of, after a sequence, up to another one: as many as have about so many bytes. more says that
+// there are, or may be, others; with none and at = since, nothing has answered in time.
+func (s *store) changes(of string, since uint64, bytes int) (list []cluster.Entry, at uint64, more bool) {
+	w := &watch{store: s, of: of, bytes: bytes, seen: since, each: func(e cluster.Entry) { list = append(list, e) }}
+	more = !w.read()
+	return list, w.seen, more
 }
 
 // numPending is the header that says how many entries were not read.
