@@ -28,7 +28,7 @@ func TestSimulatedStores(t *testing.T) {
 					met[f.Class]++
 				}
 			}
-			if met[simulate.Death] < all/2 || met[simulate.DiskFails] < all/10 {
+			if met[simulate.Death] < all/4 || met[simulate.DiskFails] < all/10 {
 				t.Errorf("too few deaths, or failures of the disk: %v", met)
 			}
 			if found := violations(swept(t, x, "none", 5)); len(found) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/simulate"
 	"github.com/wasmactors/wasmactors/internal/planted"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // Mistakes in the host's own code: one binary is built with an overlay that has all of them, and a variable of the environment
@@ -70,7 +71,7 @@ func TestMutantsOfTheHost(t *testing.T) {
 		return
 	}
 	seeds, _ := strconv.Atoi(os.Getenv("SIMULATE_PLANTED"))
-	quiet := max(seeds, 60)
+	quiet := max(seeds, thorough.SlowOf(10, 60))
 	for _, faults := range []string{"all,-clock", "none"} {
 		if seed, what := found(t, society, faults, quiet, simulate.WorldOptions{}); seed != 0 {
 			t.Fatalf("%s: without a mistake, seed %d: %s", faults, seed, what)
@@ -79,6 +80,7 @@ func TestMutantsOfTheHost(t *testing.T) {
 	if testing.Short() || race.Enabled {
 		t.Skip("builds the host once more")
 	}
+	thorough.SkipUnlessSlow(t)
 	binary := planted.Build(t, "..", func() (all []planted.Mistake) {
 		for _, m := range mutants {
 			all = append(all, m.Mistake)

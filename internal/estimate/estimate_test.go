@@ -15,6 +15,7 @@ import (
 // speed, no family takes much longer for a step than the families do as a rule;
 // nor much shorter, so that honest modules are not refused.
 func TestMeasured(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() || race.Enabled {
 		t.Skip("compiles for seconds")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/direct"
 	"github.com/wasmactors/wasmactors/internal/estimate"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
@@ -26,7 +27,7 @@ func TestRealModules(t *testing.T) {
 	if err != nil || len(files) < 40 {
 		t.Fatal(len(files), err)
 	}
-	if !testing.Short() {
+	if thorough.Slow {
 		for _, dir := range []string{"testdata/large", "../rewrite/testdata/gocompute", "../../bench/compute/go"} {
 			out := filepath.Join(t.TempDir(), "guest.wasm")
 			cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", out, ".")

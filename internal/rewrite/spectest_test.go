@@ -48,7 +48,7 @@ func TestSpecification(t *testing.T) {
 		}
 	}
 	for engine, cfg := range engines() {
-		if testing.Short() && engine != "compiler" {
+		if !thorough.Slow && engine != "compiler" {
 			continue
 		}
 		for _, dir := range dirs {

@@ -62,7 +62,7 @@ func TestHostileModules(t *testing.T) {
 	if race.Enabled {
 		t.Skip("one load after another: nothing to race")
 	}
-	sizes := thorough.Of([]int{30_000}, []int{7_000, 30_000, 95_000})
+	sizes := thorough.Of(thorough.SlowOf([]int{7_000}, []int{30_000}), []int{7_000, 30_000, 95_000})
 	if testing.Short() {
 		sizes = []int{7_000}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service/all"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 func TestPackedSourcesAreCurrent(t *testing.T) {
@@ -26,6 +27,9 @@ func TestPackedSourcesAreCurrent(t *testing.T) {
 func TestNewBuildsOffline(t *testing.T) {
 	for _, template := range Templates() {
 		t.Run(template, func(t *testing.T) {
+			if template != Default {
+				thorough.SkipUnlessSlow(t)
+			}
 			dir := filepath.Join(t.TempDir(), "fresh")
 			files, err := New(dir, "fresh", template)
 			if err != nil {
@@ -73,6 +77,7 @@ func goIn(t *testing.T, dir string, env []string, args ...string) {
 
 // A guest of a new bundle may import every package of the SDK and of the ABI.
 func TestEveryPackageIsVendored(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	dir := filepath.Join(t.TempDir(), "all")
 	if _, err := New(dir, "all", Default); err != nil {
 		t.Fatal(err)
