@@ -43,7 +43,8 @@ type part struct {
 	queue   []*storing
 	writing bool
 
-	keys map[*key]struct{} // that act here
+	keys   map[*key]struct{} // that act here
+	erased map[string]bool   // names of those that are being erased: none of them begins
 }
 
 // Serve implements shard.Journal.

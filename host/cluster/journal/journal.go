@@ -57,6 +57,7 @@ const (
 	guardLeast                    // a key is read where all is that was confirmed
 	guardSure                     // what stores nothing waits until the node is sure of the shard
 	guardPassed                   // a node that was passed is not sure of what it had
+	guardErase                    // a key does not begin while it is erased
 )
 
 // Journal is the recorder (host.Config.WithStore) of a system whose actors of some kinds keep their events in a log. It is safe for
@@ -128,6 +129,11 @@ var (
 
 	// ErrCrowded says that the keys that live here have so many events that there is no room for more in memory.
 	ErrCrowded = errors.New("journal: the keys that live on this node have as many bytes of events as may be in memory")
+
+	// ErrLives says that the actor of a key is there, so what it has stays.
+	ErrLives = errors.New("journal: the actor of the key is there: what it has can be erased when it has ended")
+	// ErrNothing says that the log has nothing of a key.
+	ErrNothing = errors.New("journal: there is nothing of the key")
 
 	errBusy = errors.New("journal: too many bytes wait for the log")
 	errKind = errors.New("journal: only the actors of keys that are spread over the cluster keep events here")

@@ -66,9 +66,13 @@ func (j *Journal) read(k *key, try int) {
 	p := k.part
 	j.mu.Lock()
 	fence, least, over := p.fence, p.high, k.done == nil
+	erased := p.erased[k.name] && j.opt.skip&guardErase == 0
 	j.mu.Unlock()
 	switch {
 	case over:
+		return
+	case erased:
+		j.again(try, func() { j.read(k, try+1) })
 		return
 	case fence == 0:
 		j.anew(k, try)
@@ -165,6 +169,11 @@ func (j *Journal) sort(k *key, fence uint64, list []cluster.LogEntry) (h history
 	j.mu.Lock()
 	under := k.part.under
 	j.mu.Unlock()
+	return j.history(list, fence, under)
+}
+
+// history is what counts of records, under a fence and the epoch of it.
+func (j *Journal) history(list []cluster.LogEntry, fence, under uint64) (h history, err error) {
 	for _, e := range list {
 		f, err := decodeFrame(e.Record)
 		if err == nil && f.epoch > under && e.At > fence {
@@ -177,8 +186,9 @@ func (j *Journal) sort(k *key, fence uint64, list []cluster.LogEntry) (h history
 			return h, err
 		}
 		h.last, h.bytes = e.At, h.bytes+int64(len(e.Record))
-		if late := f.epoch < h.epoch || f.epoch == h.epoch && f.number <= h.number; late && f.form == turnForm && j.opt.skip&guardNumber == 0 {
-			continue // it was under way
+		older, same := f.epoch < h.epoch || f.epoch == h.epoch && f.number < h.number, f.epoch == h.epoch && f.number == h.number
+		if (older || same && f.form == turnForm) && j.opt.skip&guardNumber == 0 {
+			continue // it was under way. One of all has the number of what it replaces, of which some may still stand before it
 		}
 		if f.form == wholeForm {
 			h.whole, h.records = f.data, nil

@@ -1,0 +1,166 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/persist"
+)
+
+// Kept is what the log has of a key, without its contents.
+type Kept struct {
+	persist.Kept
+	Records int   // in the log
+	Bytes   int64 // of them
+}
+
+// Look reads what the log has of a key of a kind, on any node: of the copy of the log that answers, so it may be a moment old. name is
+// that of the key's actor. It does not block; done is called once, by any goroutine.
+func (j *Journal) Look(kind, name string, done func(Kept, error)) {
+	id := "/user/" + kind + "/" + name
+	j.mu.Lock()
+	p, _ := j.partOf(id)
+	j.mu.Unlock()
+	if p == nil {
+		done(Kept{}, errKind)
+		return
+	}
+	j.opt.Log.Read(p.kind, p.no, name, 0, onceRead(func(list []cluster.LogEntry, err error) {
+		if err != nil {
+			done(Kept{}, err)
+			return
+		}
+		h, err := j.history(list, ^uint64(0), ^uint64(0))
+		if err != nil {
+			done(Kept{}, fmt.Errorf("%w: %s: %w", ErrSpoilt, id, err))
+			return
+		}
+		x := Kept{Records: len(list), Bytes: h.bytes}
+		if x.Kept, err = persist.Describe(id, h.whole, h.records); err != nil {
+			err = fmt.Errorf("%w: %s: %w", ErrSpoilt, id, err)
+		}
+		done(x, err)
+	}))
+}
+
+// Erase erases what the log has of a key, on the node that has its shard; on others it fails with ErrMoved, and with ErrLives while the
+// key's actor is there. What is written is a record of all that has nothing, under the fence of the shard, so no other owner is between.
+// name is that of the key's actor. It is tried for the time of within; after an error that is none of these the key may be erased, or not:
+// then it may be called again. It does not block; done is called once, by any goroutine.
+func (j *Journal) Erase(kind, name string, within time.Duration, done func(error)) {
+	id := "/user/" + kind + "/" + name
+	j.mu.Lock()
+	p, _ := j.partOf(id)
+	var err error
+	switch {
+	case p == nil:
+		err = errKind
+	case !p.served || j.closed:
+		err = ErrMoved
+	case p.erased[name]:
+		err = errBusy
+	default:
+		for k := range p.keys {
+			if k.name == name {
+				err = ErrLives
+			}
+		}
+	}
+	if err != nil {
+		j.mu.Unlock()
+		done(err)
+		return
+	}
+	if p.erased == nil {
+		p.erased = map[string]bool{}
+	}
+	p.erased[name] = true
+	e := &erasure{part: p, name: name, id: id, until: j.opt.Clock.Now().Add(within), done: done}
+	f := j.fenced(p, func(err error) { j.erase(e, err) })
+	j.mu.Unlock()
+	f()
+}
+
+// erasure is a key that is being erased.
+type erasure struct {
+	part     *part
+	name, id string
+	until    time.Time
+	fence    uint64
+	record   []byte
+	tries    int
+	done     func(error)
+}
+
+// erase reads whether there is anything, and then writes that there is nothing.
+func (j *Journal) erase(e *erasure, err error) {
+	p := e.part
+	j.mu.Lock()
+	e.fence = p.fence
+	if err == nil && e.fence == 0 {
+		err = ErrMoved
+	}
+	least := p.high
+	j.mu.Unlock()
+	if err != nil {
+		j.erased(e, err)
+		return
+	}
+	j.opt.Log.Read(p.kind, p.no, e.name, least, onceRead(func(list []cluster.LogEntry, err error) {
+		switch {
+		case err == nil && len(list) == 0:
+			j.erased(e, ErrNothing)
+		case err == nil || errors.Is(err, cluster.ErrLong):
+			j.mu.Lock()
+			p.number++ // whatever there is of the key is before it, also what no node writes
+			f := frame{form: wholeForm, epoch: p.under, number: p.number, data: persist.Nothing(e.id)}
+			j.mu.Unlock()
+			e.record = f.encode()
+			j.writeErasure(e)
+		case j.late(e):
+			j.erased(e, err)
+		default:
+			e.tries++
+			j.again(e.tries, func() { j.erase(e, nil) })
+		}
+	}))
+}
+
+func (j *Journal) late(e *erasure) bool { return !j.opt.Clock.Now().Before(e.until) }
+
+func (j *Journal) writeErasure(e *erasure) {
+	p := e.part
+	j.opt.Log.Append(p.kind, p.no, e.fence, e.name, e.record, onceAt(func(at uint64, err error) {
+		switch {
+		case err == nil:
+			j.mu.Lock()
+			p.high = max(p.high, at)
+			j.mu.Unlock()
+			// It counts. That what is before it is dropped only gives room; if that fails the next record of all does it.
+			j.opt.Log.Replace(p.kind, e.name, e.record, at, onceAt(func(uint64, error) { j.erased(e, nil) }))
+		case errors.Is(err, cluster.ErrFenced):
+			j.mu.Lock()
+			if p.fence == e.fence {
+				p.fence = 0
+			}
+			p.outdated(e.fence)
+			j.mu.Unlock()
+			j.erased(e, ErrMoved)
+		case errors.Is(err, cluster.ErrFull), j.late(e):
+			j.erased(e, err)
+		default:
+			e.tries++
+			j.again(e.tries, func() { j.writeErasure(e) })
+		}
+	}))
+}
+
+// erased lets the key begin again, and tells how it went.
+func (j *Journal) erased(e *erasure, err error) {
+	j.mu.Lock()
+	delete(e.part.erased, e.name)
+	j.mu.Unlock()
+	e.done(err)
+}
