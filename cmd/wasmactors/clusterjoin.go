@@ -143,18 +143,20 @@ func readToken(env *environment, file string) (string, error) {
 // event has what happens in the cluster shown.
 func (x *membership) event(e cluster.Event) { x.news.add(e) }
 
-func (x *membership) show(e cluster.Event) {
+func (x *membership) show(e cluster.Event) { x.showKind(e.Kind.String(), e) }
+
+func (x *membership) showKind(kind string, e cluster.Event) {
 	if x.dev.ending() {
 		return
 	}
 	if x.env.json {
-		x.env.writeJSON(map[string]any{"event": "cluster", "kind": e.Kind.String(), "node": e.Node, "count": e.Count, "text": e.Text})
+		x.env.writeJSON(map[string]any{"event": "cluster", "kind": kind, "node": e.Node, "count": e.Count, "text": e.Text})
 		return
 	}
 	if x.quiet {
 		return
 	}
-	text := "cluster: " + e.Kind.String()
+	text := "cluster: " + kind
 	if e.Node != 0 {
 		text += fmt.Sprintf(" node %d", e.Node)
 	}

@@ -96,6 +96,17 @@ func (f fakeNodes) Move(ctx context.Context, kind, key, node string) (KeyPlace, 
 	return f.Where(ctx, kind, key)
 }
 
+func (fakeNodes) Journal(_ context.Context, kind, key string) (KeyJournal, error) {
+	return KeyJournal{Version: 1, Kind: kind, Key: key, Last: 7, Events: 3, Snapshots: 1, Records: 2, Bytes: 200}, nil
+}
+
+func (f fakeNodes) Erase(ctx context.Context, kind, key string) (KeyJournal, error) {
+	if key == "lives" {
+		return KeyJournal{}, errors.New("its actor is there")
+	}
+	return f.Journal(ctx, kind, key)
+}
+
 func (f fakeNodes) Drain(ctx context.Context, node string, _ bool) (ClusterStatus, error) {
 	return f.Status(ctx, node)
 }
@@ -204,6 +215,9 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"GET", "/v1/cluster/where?key=ann", "", "default"},
 		{"POST", "/v1/cluster/move", `{"kind":"carts","key":"ann","node":"b"}`, "200"},
 		{"POST", "/v1/cluster/move", `{"kind":"carts","key":"ann","node":"c"}`, "default"},
+		{"GET", "/v1/cluster/journal?kind=carts&key=ann", "", "200"},
+		{"POST", "/v1/cluster/journal/delete", `{"kind":"carts","key":"ann"}`, "200"},
+		{"POST", "/v1/cluster/journal/delete", `{"kind":"carts","key":"lives"}`, "default"},
 		{"POST", "/v1/cluster/drain", `{"on":true}`, "200"},
 	} {
 		status, text := s.do(c.method, c.path, c.body)

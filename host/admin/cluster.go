@@ -23,6 +23,10 @@ type Nodes interface {
 	Where(ctx context.Context, kind, key string) (KeyPlace, error)
 	// Move has the shard of a key moved to the node of a name; "": to where its hash says.
 	Move(ctx context.Context, kind, key, node string) (KeyPlace, error)
+	// Journal says what the cluster's journal has of a key; a moment may be missing.
+	Journal(ctx context.Context, kind, key string) (KeyJournal, error)
+	// Erase erases what the journal has of a key whose shard this node has, while its actor is not there.
+	Erase(ctx context.Context, kind, key string) (KeyJournal, error)
 	// Drain has all shards of the node of a name, or of this one, moved to others, or with false lets it have some again. It does not
 	// wait for the moves.
 	Drain(ctx context.Context, node string, on bool) (ClusterStatus, error)
@@ -99,6 +103,24 @@ type MoveKey struct {
 	Kind string `json:"kind"`
 	Key  string `json:"key"`
 	Node string `json:"node"` // its name; "": where its hash says
+}
+
+// KeyJournal is what the journal has of a key, without what its events say.
+type KeyJournal struct {
+	Version   int    `json:"version"`
+	Kind      string `json:"kind"`
+	Key       string `json:"key"`
+	Last      uint64 `json:"last"`      // number of the last event
+	Events    int    `json:"events"`    // that are not deleted
+	Snapshots int    `json:"snapshots"` // of the key's state
+	Records   int    `json:"records"`   // in the journal
+	Bytes     int64  `json:"bytes"`     // of them
+}
+
+// KeyName names a key.
+type KeyName struct {
+	Kind string `json:"kind"`
+	Key  string `json:"key"`
 }
 
 // DrainNode is whether a node is to have no shards.
@@ -188,6 +210,20 @@ func clusterRoutes() []*route {
 					return err
 				}
 				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyPlace, error) { return n.Move(ctx, m.Kind, m.Key, m.Node) })
+			}},
+		{method: http.MethodGet, path: "/v1/cluster/journal", needs: reader, about: "What the cluster's journal has of a key.", answer: KeyJournal{}, params: []param{kind, key},
+			serve: func(s *Server, c *call) error {
+				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyJournal, error) {
+					return n.Journal(ctx, c.query.Get("kind"), c.query.Get("key"))
+				})
+			}},
+		{method: http.MethodPost, path: "/v1/cluster/journal/delete", needs: full, about: "Deletes what the cluster's journal has of a key whose shard this node has, while its actor is not there. It cannot be undone.", body: KeyName{}, answer: KeyJournal{},
+			serve: func(s *Server, c *call) error {
+				var k KeyName
+				if err := c.decode(&k); err != nil {
+					return err
+				}
+				return nodes(s, c, func(n Nodes, ctx context.Context) (KeyJournal, error) { return n.Erase(ctx, k.Kind, k.Key) })
 			}},
 		{method: http.MethodPost, path: "/v1/cluster/drain", needs: full, about: "Moves all shards of the node, or of another one, to others, or lets it have some again.", body: DrainNode{}, answer: ClusterStatus{},
 			serve: func(s *Server, c *call) error {

@@ -27,6 +27,17 @@ func (j *Journal) Look(kind, name string, done func(Kept, error)) {
 		done(Kept{}, errKind)
 		return
 	}
+	// A copy that finds neither the key nor a fence of its shard cannot say that it has all: there is nothing then.
+	j.opt.Log.Last(p.kind, p.no, onceLast(func(_ []byte, at uint64, err error) {
+		if err != nil || at == 0 {
+			done(Kept{}, err)
+			return
+		}
+		j.look(p, id, name, done)
+	}))
+}
+
+func (j *Journal) look(p *part, id, name string, done func(Kept, error)) {
 	j.opt.Log.Read(p.kind, p.no, name, 0, onceRead(func(list []cluster.LogEntry, err error) {
 		if err != nil {
 			done(Kept{}, err)

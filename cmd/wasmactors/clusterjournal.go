@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wasmactors/wasmactors/host/admin"
+	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/cluster/journal"
+	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/internal/printable"
+)
+
+// What the cluster's journal has of a key, for operators.
+
+// keyJournal is the verb journal.
+func keyJournal(c *cli.Context, r *reached, verb, kind, key string) error {
+	show := func(k admin.KeyJournal) error {
+		if r.json {
+			return nil
+		}
+		text := fmt.Sprintf("the journal has of /user/%s/%s %d events, the last is number %d, and %d snapshots: %d bytes in %d records", k.Kind, k.Key, k.Events, k.Last, k.Snapshots, k.Bytes, k.Records)
+		if verb == "delete" {
+			text = fmt.Sprintf("what the journal had of /user/%s/%s is deleted: %d events and %d snapshots", k.Kind, k.Key, k.Events, k.Snapshots)
+		}
+		return write(r.env.stdout, oneLine(text)+"\n")
+	}
+	switch verb {
+	case "show":
+		return ask(c, r, "/v1/cluster/journal", map[string][]string{"kind": {kind}, "key": {key}}, show)
+	case "delete":
+		return order(c, r, "/v1/cluster/journal/delete", admin.KeyName{Kind: kind, Key: key}, show)
+	}
+	return usage("cluster journal takes show or delete, and then KIND KEY, not %q", verb)
+}
+
+// eraseTime bounds how long an erasure is tried, in which the answer of the journal may be late.
+const eraseTime = 4 * time.Second
+
+// log is the journal of a kind, and the name of the actor of a key.
+func (a *clusterAdmin) log(kind, key string) (*journal.Journal, string, error) {
+	if _, _, err := a.region(kind); err != nil {
+		return nil, "", err
+	}
+	s := a.l.seen.Load()
+	if s == nil {
+		return nil, "", errApart
+	}
+	name, err := keyed.Name(key)
+	if err != nil {
+		return nil, "", err
+	}
+	if s.kept == nil {
+		return nil, "", fmt.Errorf("the actors of %s keep no events in the cluster: durable: events does that", oneLine(kind))
+	}
+	return s.kept, name, nil
+}
+
+// Journal implements admin.Nodes.
+func (a *clusterAdmin) Journal(ctx context.Context, kind, key string) (admin.KeyJournal, error) {
+	of, name, err := a.log(kind, key)
+	if err != nil {
+		return admin.KeyJournal{}, err
+	}
+	type outcome struct {
+		k   journal.Kept
+		err error
+	}
+	done := make(chan outcome, 1)
+	of.Look(kind, name, func(k journal.Kept, err error) { done <- outcome{k, err} })
+	select {
+	case x := <-done:
+		return admin.KeyJournal{Version: 1, Kind: kind, Key: key, Last: x.k.Last, Events: x.k.Events, Snapshots: x.k.Snapshots, Records: x.k.Records, Bytes: x.k.Bytes}, a.unread(x.err)
+	case <-ctx.Done():
+		return admin.KeyJournal{}, a.unread(context.Cause(ctx))
+	}
+}
+
+// Erase implements admin.Nodes. It returns what there was.
+func (a *clusterAdmin) Erase(ctx context.Context, kind, key string) (admin.KeyJournal, error) {
+	before, err := a.Journal(ctx, kind, key)
+	if err != nil {
+		return before, err
+	}
+	of, name, err := a.log(kind, key)
+	if err != nil {
+		return before, err
+	}
+	done := make(chan error, 1)
+	of.Erase(kind, name, eraseTime, func(err error) { done <- err })
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = fmt.Errorf("it is not known whether it is deleted: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return before, a.unread(err)
+	}
+	a.l.membership.showKind("erased", cluster.Event{Text: fmt.Sprintf("an operator has deleted what the journal had of /user/%s/%s: %d events", kind, name, before.Events)})
+	return before, nil
+}
+
+// unread says what an operator can do about an error of the journal.
+func (a *clusterAdmin) unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := &admin.Problem{Status: http.StatusConflict, Code: "refused", Message: printable.Line(err.Error(), mostReason)}
+	switch {
+	case errors.Is(err, journal.ErrMoved):
+		p.Hint = "wasmactors cluster where KIND KEY says which node has it: delete it there"
+	case errors.Is(err, journal.ErrLives):
+		p.Hint = "wasmactors stop /user/KIND/KEY ends it; what is sent to it starts it again"
+	case errors.Is(err, journal.ErrNothing):
+		p.Status, p.Code = http.StatusNotFound, "nothing"
+	case errors.Is(err, journal.ErrSpoilt):
+	default:
+		p.Status, p.Code, p.Hint = http.StatusGatewayTimeout, noAnswer, "wasmactors cluster status says why the journal does not answer"
+	}
+	return p
+}
