@@ -23,11 +23,14 @@ import (
 func (p *repeats) Rest(x *dormant.Actors) error {
 	s, codeOf := p.sys, dormant.Once(fingerprintOf)
 	x.Above, x.Base, x.Letter, x.Room, x.Back = s.user.ref(), actorBytes, pathBytes, s.pool, p.back
-	now, err := x.Check(func(l *record.Life) (stays bool, err error) {
+	now, err := x.Check(func(r *dormant.Row, l *record.Life) (stays bool, err error) {
 		found, err := p.props(l)
 		props, ok := found.(*Props)
 		if err == nil && ok {
 			err = fits(props, l.Type)
+		}
+		if err == nil && ok { // else it would fail at the next checkpoint, and now nobody sees it
+			ok, err = x.Within(r, props.limits.Durable)
 		}
 		return err == nil && ok && s.user.super.Strategy().Kind() == supervision.OneForOne && !props.significant && bytes.Equal(codeOf(props.module.Image()), l.Code), err
 	})

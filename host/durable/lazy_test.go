@@ -454,3 +454,53 @@ func TestLateReturnsAfterKillsInTheMiddle(t *testing.T) {
 		t.Error("none stayed away")
 	}
 }
+
+// With a lower limits.durable an actor fails at the next checkpoint, in whatever way it returns; others stay away.
+func TestALowerLimitOfWhoIsAway(t *testing.T) {
+	image := puppetImage(t)
+	with := func(most int64) Props {
+		props := Props{}
+		for _, name := range []string{"a", "b", "c"} {
+			props[name] = puppet(image).WithLimits(host.Limits{Durable: most})
+		}
+		return props
+	}
+	w := mustOpen(t, t.TempDir(), with(0), eagerly)
+	for name := range w.props {
+		w.tell(name, add)
+		w.report(name)
+	}
+	w.checkpoint()
+	dir, most := w.killed(), int64(0)
+	_, all := repeated(t, dir)
+	for _, a := range all {
+		most = max(most, a.Checkpoint)
+	}
+	w.close()
+	for _, late := range []bool{false, true} {
+		for _, lower := range []int64{most / 2, most + 100, most + surely} {
+			way := eagerly
+			if late {
+				way = lazily
+			}
+			copied := t.TempDir()
+			if err := copyBackward(copied, dir); err != nil {
+				t.Fatal(err)
+			}
+			w := mustOpen(t, copied, with(lower), way)
+			if n := w.store.away.Len(); n != map[bool]int{true: 3}[late && lower >= most] {
+				t.Errorf("late %v, %d bytes of %d: %d are away", late, lower, most, n)
+			}
+			w.checkpoint()
+			want := byte(1)
+			if lower < most {
+				want = 0
+			}
+			eventually(t, func() bool { return w.report("a") == want && w.report("b") == want })
+			w.close()
+		}
+	}
+}
+
+// surely is beyond what an actor may have besides its guest's state before its part is read.
+const surely = 2 << 20

@@ -44,11 +44,21 @@ var lastingNames = []string{"a", "b", "c"}
 // kept are the modules that a store has; they outlive each process.
 func openLasting(t testing.TB, fs wal.FS, kept *sync.Map, image *runtime.Image) (*lasting, error) {
 	t.Helper()
+	return openLastingAs(t, fs, kept, image, false)
+}
+
+// openLastingAs is openLasting; late has actors return late, of which looks has nothing then.
+func openLastingAs(t testing.TB, fs wal.FS, kept *sync.Map, image *runtime.Image, late bool) (*lasting, error) {
+	t.Helper()
 	w := &lasting{t: t, module: host.NewModule(image)}
 	var err error
 	sim := &durable.Sim{Rand: rand.NewChaCha8([32]byte{1}), Segment: 64 << 10, Secret: host.Secret{5}, Modules: kept}
-	sim.Recovered = func(sys *host.System) { w.System = sys; w.looks = w.look() }
-	w.store, err = durable.Open(durable.Options{Dir: "store", FS: fs, Sim: sim, Code: func(_ []byte, m *durable.Module) (*runtime.Image, error) {
+	sim.Recovered = func(sys *host.System) {
+		if w.System = sys; !late { // else all would return
+			w.looks = w.look()
+		}
+	}
+	w.store, err = durable.Open(durable.Options{Dir: "store", FS: fs, Lazy: late, Sim: sim, Code: func(_ []byte, m *durable.Module) (*runtime.Image, error) {
 		return must(engine())(t).Load(context.Background(), m.Code, runtime.ImageConfig{Name: m.Name})
 	}})
 	if err != nil {
@@ -407,4 +417,59 @@ func TestAPlanOfDurableActors(t *testing.T) {
 		t.Errorf("%+v, %d changes", a, fs.Done()-changes)
 	}
 	w.end()
+}
+
+// An actor that is away is planned, upgraded and goes back as one that is here.
+func TestWhoIsAwayIsUpgraded(t *testing.T) {
+	old, new := byHand(t, "tally1"), byHand(t, "tally2")
+	fs, kept := crashfs.New(), &sync.Map{}
+	w := must(openLasting(t, fs, kept, old))(t)
+	for i, name := range lastingNames {
+		for range i + 1 {
+			w.count(name)
+		}
+	}
+	if err := w.store.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.end()
+	for _, how := range []string{"plan", "whole", "canary", "goes back", "looked at before"} {
+		var said [2]string // of those that are here, and of those that are away
+		for i, late := range []bool{false, true} {
+			disk := fs.Copy()
+			w := must(openLastingAs(t, disk, &sync.Map{}, old, late))(t)
+			disk.Fail(nil) // counts from here
+			if how == "looked at before" {
+				w.look()
+			}
+			keep(t, w.store, new)
+			o := upgrade.Options{Plan: how == "plan", Probation: time.Minute, Wait: func(context.Context, time.Duration) { w.rest() }}
+			switch how {
+			case "canary":
+				o.Canary = 0.3
+			case "goes back":
+				o.Wait = func(context.Context, time.Duration) { w.tell("b", 9) } // it crashes
+			}
+			r := must(upgrade.Run(context.Background(), w.System, w.module, new, o))(t)
+			if read := disk.Calls() > 0; o.Plan && read != late { // a plan writes nothing
+				t.Fatalf("late %v, and the disk was read: %v", late, read)
+			}
+			w.rest()
+			for _, a := range r.Actors {
+				said[i] += fmt.Sprintln(a.Path, a.Type, a.Way, a.Did, a.Why, a.Tried, a.Differ)
+			}
+			said[i] += fmt.Sprintln(r.Plan, r.Stopped, r.RolledBack, r.Crashes, w.look())
+			for _, name := range lastingNames {
+				version, n := w.count(name)
+				said[i] += fmt.Sprintln(name, version, n)
+			}
+			w.end()
+		}
+		if said[0] != said[1] {
+			t.Errorf("%s: of actors that are here\n%s\nof those that are away\n%s", how, said[0], said[1])
+		}
+		if t.Logf("%s: %s", how, said[1]); len(said[1]) < 100 {
+			t.Error("it says too little")
+		}
+	}
 }

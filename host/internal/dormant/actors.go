@@ -358,12 +358,12 @@ func (d *Actors) Below(ref abi.Ref) int {
 }
 
 // Check asks of each that has not returned whether it can stay, in their order. It returns those that cannot, and the first error.
-func (d *Actors) Check(stays func(*record.Life) (bool, error)) (now []abi.Ref, err error) {
+func (d *Actors) Check(stays func(*Row, *record.Life) (bool, error)) (now []abi.Ref, err error) {
 	d.Each(func(r *Row) {
 		if err != nil {
 			return
 		}
-		ok, wrong := stays(&record.Life{Path: d.path(r), Type: r.Sort.Type, Parent: d.Above.UID(), Incarnation: r.Incarnation, Code: r.Sort.Code})
+		ok, wrong := stays(r, &record.Life{Path: d.path(r), Type: r.Sort.Type, Parent: d.Above.UID(), Incarnation: r.Incarnation, Code: r.Sort.Code})
 		if wrong != nil {
 			err = fmt.Errorf("%s: the checkpoint: %w", d.path(r), wrong)
 		} else if !ok {
@@ -371,4 +371,19 @@ func (d *Actors) Check(stays func(*record.Life) (bool, error)) (now []abi.Ref, e
 		}
 	})
 	return now, err
+}
+
+// surely is how many bytes the part of an actor may have besides its guest's state before it is read to see how many it has.
+const surely = 1 << 20
+
+// Within reports whether the part of an actor has at most so many bytes; most 0: any number. It may be read for that.
+func (d *Actors) Within(r *Row, most int64) (bool, error) {
+	if most <= 0 || int64(r.Held)+surely <= most {
+		return true, nil
+	}
+	if int64(r.Held) > most {
+		return false, nil
+	}
+	part, err := d.Load(r.N)
+	return int64(len(part)) <= most, err
 }
