@@ -120,7 +120,7 @@ func (w *lasting) tell(ctx context.Context, n, messages int) error {
 			}
 			return err
 		}
-		if i%1000 == 999 {
+		if i%max(1000, n/16) == 999 { // to look at all takes a while
 			if err := w.sys.Idle(ctx); err != nil {
 				return err
 			}

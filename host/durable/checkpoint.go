@@ -90,6 +90,7 @@ const (
 	recordTime  = 20 * time.Microsecond // to repeat a record, besides what its turns take
 	firstTry    = 20 * time.Millisecond // how long actors may take to come to rest
 	lastTry     = 5 * time.Second
+	eachTry     = 100 * time.Microsecond // more for each actor, whose state is copied meanwhile
 	aDay        = 24 * time.Hour
 	afterFailed = 250 * time.Millisecond
 )
@@ -165,7 +166,7 @@ func (s *Store) keep(system *host.System) {
 		s.mu.Lock()
 		s.last.Failed, s.last.Err = s.last.Failed+1, err
 		s.mu.Unlock()
-		patience = min(2*patience, lastTry)
+		patience = min(2*patience, longest(system))
 		wait := make(chan struct{})
 		t := s.opt.Clock.AfterFunc(afterFailed, func() { close(wait) })
 		select {
@@ -193,7 +194,7 @@ func (s *Store) Checkpoint(ctx context.Context) error {
 	if system == nil {
 		return errors.New("the store has no system that runs")
 	}
-	patience := lastTry
+	patience := longest(system)
 	if t, ok := ctx.Deadline(); ok {
 		patience = min(patience, time.Until(t))
 	}
@@ -201,6 +202,11 @@ func (s *Store) Checkpoint(ctx context.Context) error {
 		patience = aDay
 	}
 	return s.checkpoint(system, patience)
+}
+
+// longest is how long the actors of a system may take to come to rest, and be copied, at most.
+func longest(system *host.System) time.Duration {
+	return lastTry + time.Duration(system.View().Totals().Actors)*eachTry
 }
 
 // checkpoint makes one; patience is how long the actors may take to come to rest.
