@@ -254,4 +254,16 @@ func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
 			}
 		}
 	}
+	s.under.Store(0)
+	if !s.reads.TryAcquire(mostKeysRead) {
+		t.Fatal("a read that was answered has not given its room back")
+	}
+	read := all[len(all)-1]
+	if a := ask(read); a.Code != 2 {
+		t.Errorf("a read without room for the answer: %+v", a)
+	}
+	s.reads.Release(mostKeysRead)
+	if a := ask(read); a.Code != 0 {
+		t.Errorf("a read when there is room again: %+v", a)
+	}
 }

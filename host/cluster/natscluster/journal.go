@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
 	parts "github.com/wasmactors/wasmactors/host/service"
@@ -185,6 +186,11 @@ var (
 
 // Read implements cluster.Log.
 func (j *Journal) Read(kind string, shard int, name string, least uint64, done func([]cluster.LogEntry, error)) {
+	j.readWithin(nil, kind, shard, name, least, done)
+}
+
+// readWithin is Read, but for room: what is read has some until done returns, or the error is cluster.ErrBusy. nil has room for all.
+func (j *Journal) readWithin(room *semaphore.Weighted, kind string, shard int, name string, least uint64, done func([]cluster.LogEntry, error)) {
 	j.do(func(ctx context.Context) {
 		select {
 		case j.reads <- struct{}{}:
@@ -192,6 +198,16 @@ func (j *Journal) Read(kind string, shard int, name string, least uint64, done f
 		case <-ctx.Done():
 			done(nil, errShut)
 			return
+		}
+		if room != nil {
+			short, cancel := context.WithTimeout(ctx, turnTime)
+			err := room.Acquire(short, 1)
+			cancel()
+			if err != nil {
+				done(nil, cluster.ErrBusy)
+				return
+			}
+			defer room.Release(1)
 		}
 		until, err := j.extent(ctx, j.fence(kind, shard), j.key(kind, name), least)
 		if err != nil || until == 0 {

@@ -117,8 +117,17 @@ func (c *Cluster) openKept() (err error) {
 	if c.server == nil && c.id.URL == "" {
 		return nil
 	}
-	if c.keys, err = c.connect(accountJournals); err != nil || c.server == nil {
+	if c.keys, err = c.connect(accountJournals); err != nil {
 		return err
+	}
+	if c.server == nil {
+		if c.journals.begin() {
+			go func() {
+				defer c.journals.wait.Done()
+				c.looksAtStreams(c.journals.all)
+			}()
+		}
+		return nil
 	}
 	c.serves = newKeeperServer(c)
 	c.makeShared()

@@ -80,7 +80,7 @@ func (s *keeperServer) carryOut(m *nats.Msg, j *Journal, r *keeperRequest) {
 	case keysReplace:
 		j.Replace(r.Kind, r.Name, r.Record, r.At, at)
 	case keysRead:
-		j.Read(r.Kind, r.Shard, r.Name, r.At, func(list []cluster.LogEntry, err error) {
+		j.readWithin(s.reads, r.Kind, r.Shard, r.Name, r.At, func(list []cluster.LogEntry, err error) {
 			defer s.over(m)
 			if err != nil {
 				s.fail(m, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster"
@@ -99,6 +100,7 @@ const (
 	bytesOfAPart  = 960 << 10 // of records in one answer, unless it has one
 	mostText      = 512       // of an error, in bytes
 	mostShards    = 4096
+	mostKeysRead  = 8  // keys whose records are in memory to be answered, each with cluster.MaxRead bytes at most
 	mostOpening   = 64 // requests that wait for a journal to open
 	partOverhead  = 32 // of a record in an answer
 	longestStay   = 1 << 32
@@ -178,13 +180,14 @@ func (d *Description) bundleAsked(subject string) (bundle string, values bool) {
 type keeperServer struct {
 	c       *Cluster
 	opening atomic.Int64
-	under   atomic.Int64 // bytes of requests that are carried out, of all bundles, at most bytesUnder
+	under   atomic.Int64        // bytes of requests that are carried out, of all bundles, at most bytesUnder
+	reads   *semaphore.Weighted // keys whose records are read and answered, of all bundles
 	refused refusals
 	values  valuesServer
 }
 
 func newKeeperServer(c *Cluster) *keeperServer {
-	s := &keeperServer{c: c, refused: refusals{event: c.event}}
+	s := &keeperServer{c: c, reads: semaphore.NewWeighted(mostKeysRead), refused: refusals{event: c.event}}
 	s.values.begins()
 	return s
 }

@@ -1,6 +1,7 @@
 package natscluster
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
@@ -88,6 +90,62 @@ func TestAnOutsideNATSRestarts(t *testing.T) {
 	}
 	if !asks() || e.has(cluster.EventLost, "") || !e.has(cluster.EventAnswers, "") {
 		t.Errorf("events: %v", e)
+	}
+}
+
+// On a NATS that exists a stream that was changed later is found, and what services share is left alone until it is right.
+func TestAStreamThatIsChangedLater(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer func() { s.Shutdown(); s.WaitForShutdown() }()
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("it does not listen")
+	}
+	id, err := Init(filepath.Join(t.TempDir(), "a"), "a", Description{Name: "outside", URL: s.ClientURL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &events{}
+	c := opened(t, []*Identity{id}, e)[0]
+	x := sharedOf(t, c, "kv", "shop")
+	first := put(x, "shop.n.k", []byte("x"), 0, 0)
+	if first.err != nil || !first.ok {
+		t.Fatalf("%+v", first)
+	}
+	st, _ := c.shared.of["kv"].opened()
+	if c.looksAt(t.Context(), st); st.wrong.Load() != nil || e.has(cluster.EventRefused, "") {
+		t.Fatalf("it was not changed: %v", e)
+	}
+	js := mustStream(t, c)
+	cfg := st.streamConfig(1)
+	cfg.MaxAge = time.Hour
+	for i, change := range []func() error{
+		func() error { _, err := js.UpdateStream(within(t, 20*time.Second), cfg); return err },
+		func() error { return js.DeleteStream(within(t, 20*time.Second), cfg.Name) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		c.looksAt(t.Context(), st)
+		if o := put(x, "shop.n.l", nil, 0, 0); !errors.Is(o.err, service.ErrNotWritten) {
+			t.Errorf("%d: it is written to: %+v", i, o)
+		}
+		if value, _, err := get(x, "shop.n.k"); err == nil {
+			t.Errorf("%d: it is read: %q", i, value)
+		}
+		if !e.has(cluster.EventRefused, "was changed") {
+			t.Errorf("%d: no event says so: %v", i, e)
+		}
+	}
+	if _, err := js.CreateStream(within(t, 20*time.Second), st.streamConfig(1)); err != nil {
+		t.Fatal(err)
+	}
+	c.looksAt(t.Context(), st)
+	if o := put(x, "shop.n.l", []byte("y"), 0, 0); o.err != nil || !o.ok || !e.has(cluster.EventAnswers, "again") {
+		t.Errorf("it is right again: %+v, %v", o, e)
 	}
 }
 

@@ -157,6 +157,10 @@ func (x *Shared) Lease() time.Duration { return x.lease }
 
 // Put replaces a value if it was last changed at the revision; nil removes it. It is forgotten after stay seconds, unless that is 0.
 func (x *Shared) Put(key string, value []byte, revision uint64, stay int64, done func(at uint64, ok bool, err error)) {
+	if wrong := x.s.wrong.Load(); wrong != nil {
+		go done(0, false, *wrong)
+		return
+	}
 	x.s.putFor(key, value, revision, stay, func(at uint64, err error) {
 		if errors.Is(err, cluster.ErrConflict) {
 			done(0, false, nil)
@@ -168,7 +172,11 @@ func (x *Shared) Put(key string, value []byte, revision uint64, stay int64, done
 
 // Get reads what the stream's leader has.
 func (x *Shared) Get(key string, done func(value []byte, revision uint64, err error)) {
+	wrong := x.s.wrong.Load()
 	switch {
+	case wrong != nil:
+		go done(nil, 0, *wrong)
+		return
 	case !x.s.validKey(key):
 		go done(nil, 0, errValue)
 		return

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // earlierShared makes the stream in which the release before has kept what a service shares, in the place of the one that this release has.
@@ -53,10 +55,7 @@ func streamOf(t *testing.T, s *store) (all []string, first uint64) {
 // What the release before has of a service is moved once and in order, with later revisions, whoever moves it, and however far one has come
 // before it was killed. Nothing can be added to the earlier stream then.
 func TestWhatTheReleaseBeforeShares(t *testing.T) {
-	for _, keepers := range []int{1, 3} {
-		if keepers == 3 && testing.Short() {
-			continue
-		}
+	for _, keepers := range thorough.SlowOf([]int{1}, []int{1, 3}) {
 		all := opened(t, founded(t, keepers, keepers+1), &events{})
 		c, member := all[0], all[keepers]
 		old := earlierShared(t, all[:keepers], "kv")

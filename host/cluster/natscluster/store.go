@@ -65,6 +65,7 @@ type store struct {
 	took    *histogram.Histogram // nil: it is not measured
 
 	under atomic.Int64
+	wrong atomic.Pointer[error] // why the stream is not what it should be; nil: it is
 	mu    sync.Mutex
 	shut  bool
 	wait  sync.WaitGroup

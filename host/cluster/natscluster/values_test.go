@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // sharedOf opens what kv shares of a bundle.
@@ -545,9 +546,7 @@ func servedBy(c *Cluster, name string) *served {
 // Keepers are killed one after the other while a node that keeps nothing writes: all that was acknowledged is there, the watch is told of all in
 // order, and none of the changes that the node knows to be refused took place.
 func TestKeepersAreKilledWhileValuesAreWritten(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three servers, of which two are killed")
-	}
+	thorough.SkipUnlessSlow(t)
 	ids := founded(t, 3, 4)
 	e := &events{}
 	all := opened(t, ids, e)
