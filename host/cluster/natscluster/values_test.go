@@ -535,6 +535,10 @@ func TestBundlesThatAKeeperDoesNotNote(t *testing.T) {
 	if !eventually(func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.last == o.at }) {
 		t.Errorf("%+v, %v", o, w.is)
 	}
+	asked := mustEncode(keeperRequest{Op: valuesWatch, Kind: "kv"})
+	if x, err := all[1].askOnce(within(t, 20*time.Second), all[1].id.subjectValues("shop"), "it", asked); err != nil || len(x.List) != 2 {
+		t.Errorf("a request that does not know of them waits for another change: %+v, %v", x, err)
+	}
 }
 
 // servedBy is what a keeper serves of a service.
