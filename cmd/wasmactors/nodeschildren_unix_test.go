@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/internal/guesttest"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 var crewCode = sync.OnceValues(func() ([]byte, error) { return guesttest.Build("../../docs/examples/crew/guest") })
@@ -152,6 +153,16 @@ func TestChildrenOnOtherNodes(t *testing.T) {
 	if w, err := ask(other); err != nil || w.node != two || w.asked != 1 {
 		t.Errorf("the one that was hired again: %+v, %v", w, err)
 	}
+
+	// The node leaves, as in a roll: its children do not move. (No majority keeps the directory then, so this is the last.)
+	if text, ok := front.told("hire last"); !ok {
+		t.Error(text)
+	}
+	if w, err := ask("last"); err != nil || w.node != two {
+		t.Errorf("%+v, %v", w, err)
+	}
+	look(f.nodes[1], "cluster", "leave")
+	gone("last", "node gone")
 }
 
 // The command of docs/guide/elsewhere.md runs on three nodes, and the lines of its input are answered as the page says.
@@ -159,6 +170,7 @@ func TestTheGuideToChildrenElsewhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three processes for some seconds, and compiles a guest")
 	}
+	thorough.SkipUnlessSlow(t)
 	block := regexp.MustCompile("(?ms)^```console\n[$] wasmactors ([^\n]+)\n(.*?)^```$").FindStringSubmatch(mustRead(t, "../../docs/guide/elsewhere.md"))
 	if block == nil {
 		t.Fatal("the page has no command")

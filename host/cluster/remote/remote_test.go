@@ -192,7 +192,7 @@ func TestEscalation(t *testing.T) {
 	s.pass(time.Second)
 	s.do(front, "crash", 1)
 	s.pass(time.Second)
-	if len(x.living) != 0 || x.gone == "" || back.count.Here.Load() != 0 {
+	if len(x.living) != 0 || x.gone != cluster.NodeGone || back.count.Here.Load() != 0 {
 		t.Errorf("%+v", x)
 	}
 	s.strategy = supervision.Default()
@@ -299,7 +299,7 @@ func TestAGroupThatWasStopped(t *testing.T) {
 	}
 	back.system.Stop(group)
 	s.pass(time.Second)
-	if len(x.living) != 0 || x.gone == "" || back.count.Here.Load() != 0 {
+	if len(x.living) != 0 || x.gone != cluster.NodeGone || back.count.Here.Load() != 0 {
 		t.Errorf("%+v, %d children are counted", x, back.count.Here.Load())
 	}
 	if x = s.do(front, "spawn", 0); len(x.living) != 0 {

@@ -37,6 +37,9 @@ const (
 	steps    = 4
 )
 
+// kept is why a child ends whose parent does, as the host says it.
+const kept = "the parent stops"
+
 // Start implements host.Behaviour.
 func (s *standIn) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 	if cause != nil { // it is restarted by hand: the child is not known any more
@@ -102,6 +105,9 @@ func (s *standIn) Handle(ctx *host.Context, _ int) *abi.Failure {
 			if m.Sender.Equal(s.child) {
 				var why string
 				_ = m.Decode(&why)
+				if why == kept { // the parent here does not stop, what kept the child there does: the node ends, or an operator ends the group
+					why = cluster.NodeGone
+				}
 				s.over = true
 				ctx.Head().Leave(why)
 			}
