@@ -196,6 +196,27 @@ func TestAMoverThatWasPaused(t *testing.T) {
 	}
 }
 
+// What was moved has later revisions than it had: one that somebody knows from before is never that of another value.
+func TestRevisionsOnlyGrow(t *testing.T) {
+	c := opened(t, founded(t, 1, 1), &events{})[0]
+	old := earlierShared(t, []*Cluster{c}, "kv")
+	last := uint64(0)
+	for i := range 5 {
+		at, err := old.put("shop.n.k", []byte{byte(i)}, last, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = at
+	}
+	s := c.sharedStore("kv")
+	if err := c.makeShares(within(t, 20*time.Second), s); err != nil {
+		t.Fatal(err)
+	}
+	if _, at, err := s.get(within(t, 10*time.Second), "shop.n.k"); err != nil || at <= last {
+		t.Errorf("it is at %d, and was at %d: %v", at, last, err)
+	}
+}
+
 // Without a release before there is nothing to move, and one that appears later is not.
 func TestNoReleaseBefore(t *testing.T) {
 	c := opened(t, founded(t, 1, 1), &events{})[0]
