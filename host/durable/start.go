@@ -360,6 +360,9 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 	}
 	back = make(map[string]bool, x.away.Len())
 	x.away.Each(func(r *dormant.Row) { back[r.Name] = true })
+	if len(back) == len(x.props) { // those are all
+		return back, err
+	}
 	for name := range x.props {
 		if back[name] {
 			continue
