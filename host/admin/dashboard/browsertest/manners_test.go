@@ -465,6 +465,7 @@ func TestMarkupFromALyingServer(t *testing.T) {
 	logged := fmt.Sprintf(`{"time":"%[1]s","event":"log","actor":"/user/%[1]s","level":"%[1]s","text":"%[1]s","incarnation":0}`, m)
 	answers := map[string]string{
 		"/v1/session":        `{"access":"full","key":"k"}`,
+		"/v1/server":         fmt.Sprintf(`{"name":"%[1]s","version":"%[1]s","replay":"%[1]s"}`, m),
 		"/v1/system":         fmt.Sprintf(`{"version":1,"name":"%[1]s","bundle":"%[1]s","dir":"%[1]s","started":"2026-01-01T00:00:00Z","now":"2026-01-01T00:00:01Z","ended":"%[1]s","actors":1,"states":{"%[1]s":1,"running":1},"types":[{"name":"%[1]s","actors":1}]}`, m),
 		"/v1/actors":         `{"total":1,"actors":[{` + actor + `}]}`,
 		"/v1/tree":           `{` + actor + `,"below":{"actors":2,"states":{"` + m + `":1},"mailbox":1},"nodes":[{` + actor + `,"below":{"actors":5,"states":{"` + m + `":1},"mailbox":3}}]}`,
