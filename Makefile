@@ -13,9 +13,11 @@ FUZZTIME ?= 30s
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Without -trimpath the build shares what the tests have compiled.
+BUILDFLAGS ?= -trimpath
 build: ## build the command into bin/
 	@echo "building $(BIN); the first time that takes a minute or more" >&2
-	@(while sleep 5 >/dev/null 2>&1; do printf . >&2; done) & dots=$$!; trap 'kill $$dots 2>/dev/null' EXIT; $(GO) build -trimpath -ldflags=-w -o $(BIN) ./cmd/wasmactors
+	@(while sleep 5 >/dev/null 2>&1; do printf . >&2; done) & dots=$$!; trap 'kill $$dots 2>/dev/null' EXIT; $(GO) build $(BUILDFLAGS) -ldflags=-w -o $(BIN) ./cmd/wasmactors
 
 demo: build ## run the ledger sample on thousands of transactions and check its books
 	@./samples/ledger/demo.sh $(BIN)
