@@ -58,13 +58,14 @@ func (g *group) begin(ctx *host.Context, m host.Message) error {
 	}
 	p, held, err := a.props(r)
 	if v, _ := abi.FindHeader(m.Headers, offering); a.Code != nil && errors.Is(err, ErrLacks) && string(v) == version && len(r.Digest) > 0 {
-		return g.fetch(ctx, r)
+		return g.fetch(ctx, r, m.Sender.UID().Node())
 	}
 	if err != nil {
 		return err
 	}
 	held += 2*int64(len(m.Payload)) + weight(&r.Strategy)
-	strategy, err := r.Strategy.Strategy()
+	plain := ended(r.Strategy)
+	strategy, err := plain.Strategy()
 	if err != nil {
 		return err
 	}

@@ -184,22 +184,41 @@ func TestSupervisionTravels(t *testing.T) {
 	}
 }
 
-// A failure that escalates ends the child, and its parent is told, whose node goes on.
+// A failure that escalates ends the child, and its parent is told that it has failed, and not that its node is gone, which goes on.
 func TestEscalation(t *testing.T) {
-	s, front, back := two(t, nil)
-	s.strategy = supervision.Default().WithOtherwise(supervision.Escalate)
-	x := s.do(front, "spawn", 0)
-	s.pass(time.Second)
-	s.do(front, "crash", 1)
-	s.pass(time.Second)
-	if len(x.living) != 0 || x.gone != cluster.NodeGone || back.count.Here.Load() != 0 {
-		t.Errorf("%+v", x)
+	policy, err := backoff.Spec{Curve: "table", Delays: []time.Duration{time.Millisecond}, Jitter: "none"}.Policy()
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.strategy = supervision.Default()
-	y := s.do(front, "spawn", 0)
-	s.pass(time.Second)
-	if len(y.living) != 1 {
-		t.Errorf("the next one: %+v", y)
+	nothing := supervision.Rule{Reason: "what no child says", Directive: supervision.Restart}
+	all := supervision.Rule{Directive: supervision.Escalate}
+	for name, strategy := range map[string]supervision.Strategy{
+		"otherwise": supervision.Default().WithOtherwise(supervision.Escalate),
+		"exceeded":  supervision.Default().WithMaxRestarts(0, 0).WithExceeded(supervision.Escalate),
+		"no rule":   supervision.Default().WithRules(nothing),
+		"a rule":    supervision.Default().WithRules(nothing, all),
+		"first":     supervision.Default().WithFirst(all),
+		"backoff": supervision.Default().WithBackoff(supervision.Backoff{
+			Policy: policy, MaxFailures: 1, GiveUp: supervision.GiveUpEscalate, Reset: supervision.ResetManual,
+		}),
+	} {
+		s, front, back := two(t, nil)
+		s.strategy = strategy
+		x := s.do(front, "spawn", 0)
+		s.pass(time.Second)
+		for range 3 {
+			s.do(front, "crash", 1)
+			s.pass(time.Second)
+		}
+		if len(x.living) != 0 || !strings.Contains(x.gone, "crashed") || back.count.Here.Load() != 0 {
+			t.Errorf("%s: %+v", name, x)
+		}
+		s.strategy = supervision.Default()
+		y := s.do(front, "spawn", 0)
+		s.pass(time.Second)
+		if len(y.living) != 1 {
+			t.Errorf("%s: the next one: %+v", name, y)
+		}
 	}
 }
 
