@@ -18,6 +18,7 @@ import (
 // stand for children in turn: when one is gone the next one is asked. Nothing of the code is used before its hash is right.
 type fetch struct {
 	accept *Accept
+	node   uint16       // of the parents: actors of others have no part in it
 	busy   *atomic.Bool // whether another one of this node is under way
 	digest []byte
 	as     string
@@ -46,7 +47,7 @@ const (
 	stayed  = 4
 )
 
-func (g *group) fetch(ctx *host.Context, r *request) error {
+func (g *group) fetch(ctx *host.Context, r *request, node uint16) error {
 	a := g.accept
 	as, most, err := a.Code.May(r.Module, r.Type)
 	if err != nil {
@@ -60,7 +61,7 @@ func (g *group) fetch(ctx *host.Context, r *request) error {
 		}
 		g.made++
 		f, err = ctx.Spawn(fmt.Sprintf("code%d", g.made), host.Behave("remote/fetch", func() host.Behaviour {
-			return &fetch{accept: a, busy: &g.busy, digest: r.Digest, as: as, most: most}
+			return &fetch{accept: a, node: node, busy: &g.busy, digest: r.Digest, as: as, most: most}
 		}).WithLifetime(supervision.Temporary).WithLimits(host.Limits{Held: most + 2*partSize, Replies: mostWaiting}))
 		if err == nil {
 			err = ctx.Watch(f)
@@ -101,7 +102,7 @@ func (f *fetch) Handle(ctx *host.Context, _ int) *abi.Failure {
 		switch {
 		case !ok:
 			return nil
-		case m.Kind == abi.KindMessage && m.Correlation != 0 && !m.Sender.IsZero():
+		case m.Kind == abi.KindMessage && m.Correlation != 0 && !m.Sender.IsZero() && m.Sender.UID().Node() == f.node:
 			f.wanted(ctx, m)
 		case m.Kind == abi.KindTimer && m.Correlation == stayed:
 			if f.over || len(f.waits) == 0 {
@@ -184,6 +185,10 @@ func (f *fetch) skip(why error) {
 // part takes a part, or the news that there is none.
 func (f *fetch) part(ctx *host.Context, m host.Message) {
 	if m.Kind != abi.KindReply {
+		if ctx.Now().After(f.end) { // the next one would have the time of another fetch
+			f.finish(ctx, f.late())
+			return
+		}
 		f.skip(fmt.Errorf("remote: it does not give the code: %w", m.Err()))
 		f.ask(ctx)
 		return
@@ -193,7 +198,7 @@ func (f *fetch) part(ctx *host.Context, m host.Message) {
 		f.code, err = p.join(f.code, &f.size, f.most)
 	}
 	if err == nil && ctx.Now().After(f.end) {
-		err = fmt.Errorf("remote: %d of %d bytes of the code have come within %v", len(f.code), f.size, fetchTime)
+		err = f.late()
 	}
 	if err == nil {
 		err = ctx.Head().Hold(f.size)
@@ -214,6 +219,10 @@ func (f *fetch) part(ctx *host.Context, m host.Message) {
 	if err != nil {
 		f.refuse(ctx, err)
 	}
+}
+
+func (f *fetch) late() error {
+	return fmt.Errorf("remote: %d of %d bytes of the code have come within %v", len(f.code), f.size, fetchTime)
 }
 
 // loaded takes what has become of the code.

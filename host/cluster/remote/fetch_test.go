@@ -287,6 +287,100 @@ func TestAHostileMemberOffersCode(t *testing.T) {
 	}
 }
 
+// lie has actors of a node ask for children of code, and answer with what answer says when they are asked for it.
+func (s *sim) lie(t *testing.T, by, at *life, digest []byte, n int, answer func(int, part) any) (all []*liar) {
+	t.Helper()
+	door, err := at.system.Lookup("/system/" + Door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if door, err = by.system.RefOf(door.UID(), host.Ref{}); err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		l := &liar{door: door, digest: digest, answer: answer}
+		s.count++
+		ref, err := by.system.Spawn(fmt.Sprint("liar", s.count), host.Native(func() host.Actor { return l }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := by.system.Tell(ref, nil); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// Many who never give a part have no more time together than one has: then the next fetch of the node begins.
+func TestManyWhoGiveNothingHaveTheTimeOfOne(t *testing.T) {
+	s, front, h := shelves(t)
+	sum := sha256.Sum256([]byte("never"))
+	all := s.lie(t, front, h.on, sum[:], mostWaiting, func(int, part) any { return nil })
+	s.pass(fetchTime + 2*partTime)
+	told := 0
+	for _, l := range all {
+		if l.said != "" {
+			told++
+		}
+	}
+	if told != len(all) {
+		t.Errorf("%d of %d were told within %v", told, len(all), fetchTime+2*partTime)
+	}
+	x := s.spawnCode(t, front, []byte("good"), reads([]byte("good")))
+	s.until(t, "an honest child", func() bool { return len(x.living) == 1 || x.missed != "" })
+	if x.missed != "" {
+		t.Error(x.missed)
+	}
+}
+
+// Who is not of the node for which code is fetched is neither asked for it nor told what has become of it.
+func TestOthersHaveNoPartInAFetch(t *testing.T) {
+	s, front, h := shelves(t)
+	other := s.start("other", nil)
+	s.pass(5 * time.Second)
+	sum := sha256.Sum256([]byte("never"))
+	s.lie(t, front, h.on, sum[:], 1, func(int, part) any { return nil })
+	s.pass(time.Second)
+	left := h.on.system.Select("/system/remote.*/*")
+	if len(left) != 1 {
+		t.Fatalf("%v", left)
+	}
+	l := &meddler{}
+	for _, by := range []*life{other, h.on} {
+		to, err := by.system.RefOf(left[0].UID(), host.Ref{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.to = to
+		if _, err := by.system.Spawn("meddler", host.Native(func() host.Actor { return l })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.pass(5 * time.Minute)
+	if l.asked != 0 || l.told != 0 {
+		t.Errorf("others were asked %d times, and told %d times", l.asked, l.told)
+	}
+}
+
+// meddler asks a fetch for its outcome.
+type meddler struct {
+	to          host.Ref
+	asked, told int
+}
+
+func (l *meddler) Started(ctx *host.Context) error { return ctx.Ask(l.to, nil, 1, time.Minute) }
+
+func (l *meddler) Receive(_ *host.Context, m host.Message) error {
+	switch m.Kind {
+	case abi.KindMessage:
+		l.asked++
+	case abi.KindReply:
+		l.told++
+	}
+	return nil
+}
+
 // A member may have one fetch under way, some may wait, and the others are refused.
 func TestFetchesAreBounded(t *testing.T) {
 	s, front, h := shelves(t)
