@@ -102,6 +102,7 @@ type erasure struct {
 	fence    uint64
 	record   []byte
 	tries    int
+	maybe    bool // it may be in the log, or come there
 	done     func(error)
 }
 
@@ -160,8 +161,16 @@ func (j *Journal) writeErasure(e *erasure) {
 			j.mu.Unlock()
 			j.erased(e, ErrMoved)
 		case errors.Is(err, cluster.ErrFull), j.late(e):
+			if e.maybe || !errors.Is(err, cluster.ErrFull) && !errors.Is(err, cluster.ErrBusy) {
+				j.mu.Lock()
+				if p.fence == e.fence {
+					p.fence = 0 // behind another fence it is known: a key that begins now must not have it come later
+				}
+				j.mu.Unlock()
+			}
 			j.erased(e, err)
 		default:
+			e.maybe = e.maybe || !errors.Is(err, cluster.ErrBusy)
 			e.tries++
 			j.again(e.tries, func() { j.writeErasure(e) })
 		}
