@@ -27,7 +27,7 @@ const (
 	partSize      = 512 << 10        // bytes of a part
 	partTime      = 10 * time.Second // for a part, and for the first word of who has the code
 	fetchTime     = time.Minute      // for all parts, and again for the check; also for how long a fetch may wait for others
-	stayTime      = 10 * time.Second // for which the outcome is known to who comes late
+	stayTime      = 10 * time.Second // for which it is known why code was not taken
 	turnTime      = 100 * time.Millisecond
 	mostFetching  = 4  // fetches that are under way on a node at a time; one of them for each node
 	mostFetches   = 8  // that wait, are under way or have just ended, for each node

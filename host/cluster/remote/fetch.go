@@ -247,7 +247,7 @@ func (f *fetch) refuse(ctx *host.Context, why error) {
 	f.finish(ctx, why)
 }
 
-// finish tells all who wait, and stays a little for those who come late.
+// finish tells all who wait. In vain it stays a little for those who come late; else they find the code, or it is fetched again.
 func (f *fetch) finish(ctx *host.Context, why error) {
 	f.over, f.why = true, why
 	for _, w := range f.waits {
@@ -256,7 +256,7 @@ func (f *fetch) finish(ctx *host.Context, why error) {
 	f.drop()
 	_ = ctx.Head().Hold(0)
 	ctx.Cancel(stayed)
-	if ctx.After(stayed, stayTime, 0, nil) != nil {
+	if why == nil || ctx.After(stayed, stayTime, 0, nil) != nil {
 		ctx.Stop(ctx.Self())
 	}
 }

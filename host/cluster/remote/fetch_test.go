@@ -169,6 +169,22 @@ func TestCodeTravels(t *testing.T) {
 	}
 }
 
+// Code that a node has dropped again is fetched again, also at once.
+func TestCodeThatWasDroppedTravelsAgain(t *testing.T) {
+	s, front, h := shelves(t)
+	code := []byte("code")
+	for n := range 2 {
+		x := s.spawnCode(t, front, code, reads(code))
+		s.until(t, "a child", func() bool { return len(x.living) == 1 || x.missed != "" })
+		if x.missed != "" || h.loads != n+1 {
+			t.Errorf("%d loads, %s", h.loads, x.missed)
+		}
+		h.mu.Lock()
+		clear(h.have)
+		h.mu.Unlock()
+	}
+}
+
 // What cannot be given, is too large, has changed, or is refused by the check is told to the parent, and nothing is kept of it.
 func TestCodeThatIsNotTaken(t *testing.T) {
 	code := []byte("code")
