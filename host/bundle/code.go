@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"cmp"
+	"encoding/hex"
 	"slices"
 	"sync"
 
@@ -28,6 +29,7 @@ type code struct {
 	module, hash string
 	image        *runtime.Image
 	fetch        fetch
+	spec         Module
 }
 
 // set says which images the modules have.
@@ -36,7 +38,7 @@ func (c *codes) set(all map[string]*loaded) {
 	defer c.mu.Unlock()
 	c.present = c.present[:0]
 	for name, l := range all {
-		c.present = append(c.present, code{name, l.hash, l.image, l.fetch})
+		c.present = append(c.present, code{name, l.hash, l.image, l.fetch, l.spec})
 	}
 	slices.SortFunc(c.present, func(a, b code) int { return cmp.Compare(a.module, b.module) })
 }
@@ -53,13 +55,35 @@ func (c *codes) of(image *runtime.Image) (module, hash string, read fetch, ok bo
 	return "", "", nil, false
 }
 
+// foreign are the settings that a module's place gives to code of other nodes now: its limits, and neither folders nor variables.
+func (c *codes) foreign(module string) (spec Module, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.present {
+		if x.module == module {
+			spec = x.spec
+			spec.Go, spec.Wasm, spec.Env, spec.Dirs, spec.Upgrade = "", "", nil, nil, nil
+			return spec, true
+		}
+	}
+	return Module{}, false
+}
+
+// has reports whether a module has this code now.
+func (c *codes) has(digest []byte) bool {
+	hash := hex.EncodeToString(digest)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.present, func(x code) bool { return x.hash == hash })
+}
+
 // retire closes an image as soon as no actor runs it.
 func (c *codes) retire(module string, l *loaded) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget()
 	if l.image.Retire(); sandbox.Users(l.image) > 0 {
-		c.old = append(c.old, code{module, l.hash, l.image, nil})
+		c.old = append(c.old, code{module: module, hash: l.hash, image: l.image})
 	}
 }
 

@@ -34,17 +34,23 @@ type fetchedCode struct {
 	pins   int
 }
 
-// of finds code for a child of a type; nil: it is not here. Any goroutine may call it.
-func (c *fetchedCodes) of(digest []byte, module, typ string, types []string) *fetchedCode {
+// of finds code for a child of a type that has the settings of now; nil: it is not here. Any goroutine may call it.
+func (c *fetchedCodes) of(codes *codes, digest []byte, module, typ string, types []string) *fetchedCode {
 	as := settingsFor(module, typ, types)
+	spec, ok := codes.foreign(as)
+	if !ok {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.find(digest, as)
+	return c.find(digest, as, spec)
 }
 
-// find finds code, with the lock, and says that it is used.
-func (c *fetchedCodes) find(digest []byte, as string) *fetchedCode {
-	i := slices.IndexFunc(c.all, func(x *fetchedCode) bool { return x.as == as && x.digest == string(digest) })
+// find finds code with these settings, with the lock, and says that it is used.
+func (c *fetchedCodes) find(digest []byte, as string, spec Module) *fetchedCode {
+	i := slices.IndexFunc(c.all, func(x *fetchedCode) bool {
+		return x.as == as && x.digest == string(digest) && sameModule(x.loaded.spec, spec)
+	})
 	if i < 0 {
 		return nil
 	}
@@ -73,9 +79,8 @@ func settingsFor(module, typ string, types []string) (as string) {
 
 // fetcher implements remote.Code for one system.
 type fetcher struct {
-	b        *Bundle
-	types    []string // cluster.accept.fetch
-	manifest *Manifest
+	b     *Bundle
+	types []string // cluster.accept.fetch
 }
 
 // May implements remote.Code.
@@ -87,7 +92,7 @@ func (f *fetcher) May(module, typ string) (as string, most int64, err error) {
 }
 
 func (f *fetcher) most(as string) int64 {
-	spec, _ := f.manifest.Module(as)
+	spec, _ := f.b.codes.foreign(as)
 	most := int64(mostFetchedBytes)
 	if n := spec.Size; n > 0 && n < mostFetchedBytes {
 		most = int64(n)
@@ -98,17 +103,16 @@ func (f *fetcher) most(as string) int64 {
 // Load implements remote.Code. The code gets the limits of a module of the manifest, and neither its folders nor its variables.
 func (f *fetcher) Load(ctx context.Context, digest []byte, as string, code []byte) error {
 	c := &f.b.fetched
+	spec, ok := f.b.codes.foreign(as)
+	if !ok {
+		return fmt.Errorf("%w: there is no module %s any more", host.ErrBadProps, as)
+	}
 	c.mu.Lock()
-	there := c.find(digest, as) != nil
+	there := c.find(digest, as, spec) != nil
 	c.mu.Unlock()
 	if there {
 		return nil
 	}
-	spec, ok := f.manifest.Module(as)
-	if !ok {
-		return fmt.Errorf("%w: there is no module %s any more", host.ErrBadProps, as)
-	}
-	spec.Go, spec.Wasm, spec.Env, spec.Dirs, spec.Upgrade = "", "", nil, nil, nil
 	image, err := f.b.engine.Load(ctx, code, spec.ImageConfig())
 	if err != nil {
 		return err
@@ -126,7 +130,7 @@ func (f *fetcher) Load(ctx context.Context, digest []byte, as string, code []byt
 func (c *fetchedCodes) put(x *fetchedCode, drop func(*loaded)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.find([]byte(x.digest), x.as) != nil {
+	if c.find([]byte(x.digest), x.as, x.loaded.spec) != nil {
 		drop(x.loaded)
 		return nil
 	}
@@ -151,12 +155,19 @@ func (c *fetchedCodes) put(x *fetchedCode, drop func(*loaded)) error {
 // Pin implements remote.Code.
 func (f *fetcher) Pin(digest []byte, module, typ string) (release func(), err error) {
 	c := &f.b.fetched
+	x, why := (*fetchedCode)(nil), error(nil)
 	as := settingsFor(module, typ, f.types)
+	spec, ok := f.b.codes.foreign(as)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	x := c.find(digest, as)
+	if ok {
+		x = c.find(digest, as, spec)
+	}
 	if x == nil {
-		return func() {}, nil // of a module here
+		if !f.b.codes.has(digest) {
+			why = fmt.Errorf("%w: it was dropped just now: try again", remote.ErrLacks)
+		}
+		return func() {}, why
 	}
 	x.pins++
 	return func() {

@@ -3,8 +3,11 @@ package bundle
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +72,10 @@ func TestCodeOfAnotherNode(t *testing.T) {
 	if x.pins != 3 || len(x.loaded.spec.Env) != 0 || x.as != "w" {
 		t.Errorf("%+v", x)
 	}
+	finds := finder{&there.codes, &there.fetched, []string{"w/spawn-child", "w/echo"}, []string{"w/spawn-child"}, nil}
+	if _, spawn, err := finds.find([]byte(x.digest), "g", "spawn-child"); err != nil || !slices.Equal(spawn, []string{"spawn-child"}) {
+		t.Errorf("it may spawn %v, whose code may not come from others, %v", spawn, err)
+	}
 	if got := p.askSlowly("/user/parent/kid0", "heard"); strings.Contains(got, "denied") {
 		t.Error(got)
 	}
@@ -82,6 +89,50 @@ func TestCodeOfAnotherNode(t *testing.T) {
 	p.until("no child", func() bool { return there.Remote().Here.Load() == 0 })
 	if x.pins != 0 {
 		t.Errorf("%d children hold the code after all have ended", x.pins)
+	}
+}
+
+// Code that was fetched under other limits than those that hold now is fetched again, under these.
+func TestFetchedCodeHasTheLimitsOfNow(t *testing.T) {
+	p := placedOn(t, parents, taking)
+	if why := p.askSlowly("/user/parent", []any{"kid", nil, nil, "n1"}); why != "" {
+		t.Fatal(why)
+	}
+	there := p.nodes[1].bundle
+	change := func(f func(*Module)) {
+		all := maps.Clone(there.loaded)
+		w := *all["w"]
+		f(&w.spec)
+		all["w"] = &w
+		there.codes.set(all)
+	}
+	change(func(m *Module) { m.InitFuel = 1e9 })
+	if why := p.askSlowly("/user/parent", []any{"kid1", nil, nil, "n1"}); why != "" {
+		t.Fatal(why)
+	}
+	if n := there.Remote().Fetched.Load(); n != 2 {
+		t.Errorf("%d were fetched", n)
+	}
+	change(func(m *Module) { m.Size = 64 << 10 })
+	if why := p.askSlowly("/user/parent", []any{"kid2", nil, nil, "n1"}); !strings.Contains(why, "bytes, from 1 to 65536 are taken") {
+		t.Errorf("under less: %q", why)
+	}
+}
+
+// What a child is to run was found a moment before it is kept for it: if it is gone by then the child is refused.
+func TestCodeThatIsGoneIsNotKept(t *testing.T) {
+	p := placedOn(t, taking)
+	b := p.nodes[0].bundle
+	f := &fetcher{b, []string{"w/spawn-child"}}
+	if _, err := f.Pin(bytes.Repeat([]byte{1}, 32), "w", "spawn-child"); !errors.Is(err, remote.ErrLacks) {
+		t.Errorf("%v", err)
+	}
+	own, err := hex.DecodeString(b.Hash("w"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Pin(own, "w", "spawn-child"); err != nil {
+		t.Errorf("of a module here: %v", err)
 	}
 }
 
@@ -140,7 +191,7 @@ func TestFetchedCodeIsBounded(t *testing.T) {
 func TestFetchedCodeIsChecked(t *testing.T) {
 	p := placedOn(t, taking)
 	b := p.nodes[0].bundle
-	f := &fetcher{b, []string{"w/spawn-child"}, b.Manifest}
+	f := &fetcher{b, []string{"w/spawn-child"}}
 	if err := f.Load(context.Background(), bytes.Repeat([]byte{1}, 32), "w", []byte("no module")); err == nil || len(b.fetched.all) != 0 {
 		t.Errorf("%v", err)
 	}

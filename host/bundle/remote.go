@@ -161,7 +161,7 @@ func (b *Bundle) startDoor(sys *host.System) error {
 	f := finder{&b.codes, &b.fetched, a.Types, a.Fetch, maps.Clone(b.modules)}
 	var code remote.Code
 	if len(a.Fetch) > 0 {
-		code = &fetcher{b, a.Fetch, b.Manifest}
+		code = &fetcher{b, a.Fetch}
 	}
 	var refused func(uint16, string)
 	if n, ok := b.node.(interface{ Refuse(uint16, string) }); ok {
@@ -201,7 +201,7 @@ func (f finder) find(digest []byte, module, typ string) (host.Props, []string, e
 		if !ok || err != nil || !bytes.Equal(sum, digest) {
 			continue
 		}
-		spawn, accepted := f.accepted(name, typ)
+		spawn, accepted := ofModule(f.types, name, typ)
 		switch {
 		case !accepted:
 			why = fmt.Errorf("%w: cluster.accept.types has not %s/%.80s", host.ErrDenied, name, typ)
@@ -211,23 +211,23 @@ func (f finder) find(digest []byte, module, typ string) (host.Props, []string, e
 		}
 		return host.GuestOf(own, typ), spawn, nil
 	}
-	if x := f.fetched.of(digest, module, typ, f.fetch); x != nil {
+	if x := f.fetched.of(f.codes, digest, module, typ, f.fetch); x != nil {
 		if !slices.Contains(x.module.Image().Description().Types, typ) {
 			return host.Props{}, nil, fmt.Errorf("%w: the code has no type %.80q", host.ErrBadProps, typ)
 		}
-		spawn, _ := f.accepted(x.as, typ)
+		spawn, _ := ofModule(f.fetch, x.as, typ) // the same code
 		return host.GuestOf(x.module, typ), spawn, nil
 	}
 	return host.Props{}, nil, why
 }
 
-// accepted are the types of a module that are accepted, and whether one is among them.
-func (f finder) accepted(name, typ string) (spawn []string, ok bool) {
-	for _, x := range f.types {
+// ofModule are the types of a list that are of a module, and whether one is among them.
+func ofModule(list []string, name, typ string) (types []string, ok bool) {
+	for _, x := range list {
 		if own, t, _ := strings.Cut(x, "/"); own == name {
-			spawn = append(spawn, t)
+			types = append(types, t)
 			ok = ok || glob.Match(t, typ)
 		}
 	}
-	return spawn, ok
+	return types, ok
 }
