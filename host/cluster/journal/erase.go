@@ -103,6 +103,7 @@ type erasure struct {
 	record   []byte
 	tries    int
 	maybe    bool // it may be in the log, or come there
+	spoilt   bool // what is before it keeps the key from being read
 	done     func(error)
 }
 
@@ -127,9 +128,13 @@ func (j *Journal) erase(e *erasure, err error) {
 		case err == nil || errors.Is(err, cluster.ErrLong):
 			j.mu.Lock()
 			p.number++ // whatever there is of the key is before it, also what no node writes
-			f := frame{form: wholeForm, epoch: p.under, number: p.number, data: persist.Nothing(e.id)}
+			under := p.under
+			f := frame{form: wholeForm, epoch: under, number: p.number, data: persist.Nothing(e.id)}
 			j.mu.Unlock()
-			e.record = f.encode()
+			if e.record, e.spoilt = f.encode(), err != nil; !e.spoilt {
+				_, err = j.history(list, e.fence, under)
+				e.spoilt = err != nil
+			}
 			j.writeErasure(e)
 		case j.late(e):
 			j.erased(e, err)
@@ -150,8 +155,7 @@ func (j *Journal) writeErasure(e *erasure) {
 			j.mu.Lock()
 			p.high = max(p.high, at)
 			j.mu.Unlock()
-			// It counts. That what is before it is dropped only gives room; if that fails the next record of all does it.
-			j.opt.Log.Replace(p.kind, e.name, e.record, at, onceAt(func(uint64, error) { j.erased(e, nil) }))
+			j.dropErased(e, at)
 		case errors.Is(err, cluster.ErrFenced):
 			j.mu.Lock()
 			if p.fence == e.fence {
@@ -173,6 +177,24 @@ func (j *Journal) writeErasure(e *erasure) {
 			e.maybe = e.maybe || !errors.Is(err, cluster.ErrBusy)
 			e.tries++
 			j.again(e.tries, func() { j.writeErasure(e) })
+		}
+	}))
+}
+
+// dropErased drops what is before the record. It counts already: that only gives room, and if it fails the next record of all does it. But
+// where something there is spoilt the key cannot be read before.
+func (j *Journal) dropErased(e *erasure, at uint64) {
+	j.opt.Log.Replace(e.part.kind, e.name, e.record, at, onceAt(func(_ uint64, err error) {
+		switch {
+		case err == nil || !e.spoilt:
+			j.erased(e, nil)
+		case j.late(e):
+			j.erased(e, fmt.Errorf("%w: %s: it is not dropped yet: %w", ErrSpoilt, e.id, err))
+		case errors.Is(err, cluster.ErrFenced): // a copy of the record came
+			j.writeErasure(e)
+		default:
+			e.tries++
+			j.again(e.tries, func() { j.dropErased(e, at) })
 		}
 	}))
 }
