@@ -61,12 +61,13 @@ func (a *clusterAdmin) log(kind, key string) (*journal.Journal, string, error) {
 	return s.kept, name, nil
 }
 
-// Journal implements admin.Nodes.
-func (a *clusterAdmin) Journal(ctx context.Context, kind, key string) (admin.KeyJournal, error) {
-	of, name, err := a.log(kind, key)
-	if err != nil {
-		return admin.KeyJournal{}, err
-	}
+// keyLog is the journal of a kind.
+type keyLog interface {
+	Look(kind, name string, done func(journal.Kept, error))
+	Erase(kind, name string, within time.Duration, done func(error))
+}
+
+func look(ctx context.Context, of keyLog, kind, name string) (k journal.Kept, err error) {
 	type outcome struct {
 		k   journal.Kept
 		err error
@@ -75,34 +76,54 @@ func (a *clusterAdmin) Journal(ctx context.Context, kind, key string) (admin.Key
 	of.Look(kind, name, func(k journal.Kept, err error) { done <- outcome{k, err} })
 	select {
 	case x := <-done:
-		return admin.KeyJournal{Version: 1, Kind: kind, Key: key, Last: x.k.Last, Events: x.k.Events, Snapshots: x.k.Snapshots, Records: x.k.Records, Bytes: x.k.Bytes}, a.unread(x.err)
+		return x.k, x.err
 	case <-ctx.Done():
-		return admin.KeyJournal{}, a.unread(context.Cause(ctx))
+		return k, context.Cause(ctx)
 	}
 }
 
-// Erase implements admin.Nodes. It returns what there was.
-func (a *clusterAdmin) Erase(ctx context.Context, kind, key string) (admin.KeyJournal, error) {
-	before, err := a.Journal(ctx, kind, key)
-	if err != nil {
-		return before, err
-	}
-	of, name, err := a.log(kind, key)
-	if err != nil {
+// erase erases what there is of a key, also what cannot be read, and says what could be read of it.
+func erase(ctx context.Context, of keyLog, kind, name string) (before journal.Kept, err error) {
+	before, err = look(ctx, of, kind, name)
+	if err != nil && !errors.Is(err, journal.ErrSpoilt) && !errors.Is(err, cluster.ErrLong) {
 		return before, err
 	}
 	done := make(chan error, 1)
 	of.Erase(kind, name, eraseTime, func(err error) { done <- err })
 	select {
 	case err = <-done:
+		return before, err
 	case <-ctx.Done():
-		err = fmt.Errorf("it is not known whether it is deleted: %w", context.Cause(ctx))
+		return before, fmt.Errorf("it is not known whether it is deleted: %w", context.Cause(ctx))
 	}
+}
+
+func keyJournalOf(kind, key string, k journal.Kept) admin.KeyJournal {
+	return admin.KeyJournal{Version: 1, Kind: kind, Key: key, Last: k.Last, Events: k.Events, Snapshots: k.Snapshots, Records: k.Records, Bytes: k.Bytes}
+}
+
+// Journal implements admin.Nodes.
+func (a *clusterAdmin) Journal(ctx context.Context, kind, key string) (admin.KeyJournal, error) {
+	of, name, err := a.log(kind, key)
 	if err != nil {
-		return before, a.unread(err)
+		return admin.KeyJournal{}, err
+	}
+	k, err := look(ctx, of, kind, name)
+	return keyJournalOf(kind, key, k), a.unread(err)
+}
+
+// Erase implements admin.Nodes. It returns what there was.
+func (a *clusterAdmin) Erase(ctx context.Context, kind, key string) (admin.KeyJournal, error) {
+	of, name, err := a.log(kind, key)
+	if err != nil {
+		return admin.KeyJournal{}, err
+	}
+	before, err := erase(ctx, of, kind, name)
+	if err != nil {
+		return keyJournalOf(kind, key, before), a.unread(err)
 	}
 	a.l.membership.showKind("erased", cluster.Event{Text: fmt.Sprintf("an operator has deleted what the journal had of /user/%s/%s: %d events", kind, name, before.Events)})
-	return before, nil
+	return keyJournalOf(kind, key, before), nil
 }
 
 // unread says what an operator can do about an error of the journal.
@@ -118,7 +139,8 @@ func (a *clusterAdmin) unread(err error) error {
 		p.Hint = "wasmactors stop /user/KIND/KEY ends it; what is sent to it starts it again"
 	case errors.Is(err, journal.ErrNothing):
 		p.Status, p.Code = http.StatusNotFound, "nothing"
-	case errors.Is(err, journal.ErrSpoilt):
+	case errors.Is(err, journal.ErrSpoilt), errors.Is(err, cluster.ErrLong):
+		p.Hint = "wasmactors cluster journal delete KIND KEY deletes all that there is of it, also what cannot be read"
 	default:
 		p.Status, p.Code, p.Hint = http.StatusGatewayTimeout, noAnswer, "wasmactors cluster status says why the journal does not answer"
 	}
