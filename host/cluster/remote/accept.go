@@ -192,7 +192,7 @@ func (d *door) group(ctx *host.Context, number uint16) (host.Ref, error) {
 	g, err := sys.Lookup("/system/" + name) // each time: the one before may have been stopped
 	if err != nil {
 		a := d.accept
-		g, err = sys.SpawnService(name, host.Behave("remote/group", func() host.Behaviour { return &group{accept: a} }).
+		g, err = sys.SpawnService(name, host.Behave("remote/group", func() host.Behaviour { return &group{accept: a, node: number} }).
 			WithLimits(host.Limits{Children: a.Max + mostFetches, Watches: 2*a.Max + mostFetches, Tree: host.TreeLimits{Memory: a.Memory}}).
 			WithSupervision(supervision.Stopping().WithOtherwise(supervision.Stop).WithDecider(nil)))
 	}

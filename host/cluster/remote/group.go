@@ -14,6 +14,7 @@ import (
 // group has the children of one node, each below a keeper. It is an actor of the top, so that what they use, and what they guess, is theirs.
 type group struct {
 	accept  *Accept
+	node    uint16
 	here    int64 // children, which are on the count
 	made    uint64
 	fetches map[string]host.Ref // of code, by whose settings it gets and its hash
@@ -53,8 +54,13 @@ func (g *group) begin(ctx *host.Context, m host.Message) error {
 		return err
 	case r.Parent.Node() != m.Sender.UID().Node():
 		return fmt.Errorf("%w: the parent is on another node than who asks", host.ErrDenied)
+	case m.Sender.UID().Node() != g.node: // it has not come through the door
+		return fmt.Errorf("%w: the children of node %d are here", host.ErrDenied, g.node)
 	case g.here >= int64(a.Max):
 		return full("cluster.accept.max", a.Max)
+	}
+	if err := a.member(g.node); err != nil { // also of who has gone past the door
+		return err
 	}
 	p, held, err := a.props(r)
 	if v, _ := abi.FindHeader(m.Headers, offering); a.Code != nil && errors.Is(err, ErrLacks) && string(v) == version && len(r.Digest) > 0 {

@@ -657,3 +657,50 @@ func FuzzChildAnswer(f *testing.F) {
 		}
 	})
 }
+
+// knocker asks a group for a child of its own, past the door.
+type knocker struct {
+	group host.Ref
+	said  answer
+}
+
+func (k *knocker) Started(ctx *host.Context) error {
+	r, err := requestOf(&Child{Type: "worker", Parent: ctx.Self(), Supervision: supervision.Default()})
+	if err != nil {
+		return err
+	}
+	return ctx.Ask(k.group, host.Headed{Value: host.Raw(r.encode("x")), Headers: map[string]string{Header: version}}, 1, time.Second)
+}
+
+func (k *knocker) Receive(_ *host.Context, m host.Message) error {
+	k.said, _ = decodeAnswer(m.Payload)
+	return nil
+}
+
+// A node whose actors may not start children here cannot have them started by the group of one that may.
+func TestAGroupIsForItsNodeOnly(t *testing.T) {
+	s, front, back := two(t, func(a *Accept) { a.From = []string{"front"} })
+	other := s.start("other", nil)
+	s.pass(5 * time.Second)
+	x := s.do(front, "spawn", 0)
+	s.pass(time.Second)
+	if len(x.living) != 1 {
+		t.Fatal(x.missed)
+	}
+	started := back.count.Started.Load()
+	group, err := back.system.Lookup(fmt.Sprintf("/system/remote.%d", front.number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &knocker{}
+	if k.group, err = other.system.RefOf(group.UID(), host.Ref{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.system.Spawn("knocker", host.Native(func() host.Actor { return k })); err != nil {
+		t.Fatal(err)
+	}
+	s.pass(2 * time.Second)
+	if back.count.Started.Load() != started || k.said.Child != 0 || !strings.Contains(k.said.Refused, "denied") {
+		t.Errorf("%+v, %d were started", k.said, back.count.Started.Load()-started)
+	}
+}
