@@ -53,6 +53,9 @@ func (d *Debugger) Do(ctx context.Context, line string) (*Result, error) {
 	}
 	r := &Result{Command: all[i].Names[0]}
 	was := d.at
+	if err := ctx.Err(); err != nil { // while it runs that is looked at now and then
+		return nil, fmt.Errorf("%s: %w", r.Command, err)
+	}
 	if err := all[i].do(d, ctx, words[1:], r); err != nil {
 		d.at = was
 		return nil, fmt.Errorf("%s: %w", all[i].Names[0], err)
