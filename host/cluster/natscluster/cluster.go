@@ -276,8 +276,9 @@ func (c *Cluster) makeStreamOf(ctx context.Context, nc *nats.Conn, what string, 
 	if err != nil {
 		return err
 	}
-	for {
+	return c.insist(ctx, what, told, func() error {
 		once, cancel := context.WithTimeout(ctx, putTime)
+		defer cancel()
 		var s jetstream.Stream
 		err := errors.New("the stream is not there yet")
 		if c.makes() {
@@ -286,13 +287,23 @@ func (c *Cluster) makeStreamOf(ctx context.Context, nc *nats.Conn, what string, 
 		if err != nil {
 			s, err = js.Stream(once, cfg.Name)
 		}
-		cancel()
-		if err == nil {
-			if err = differs(s.CachedInfo().Config, cfg); err == nil {
-				return nil
-			}
+		if err != nil {
+			return err
+		}
+		if err = differs(s.CachedInfo().Config, cfg); err != nil {
 			err = fmt.Errorf("natscluster: %s: stream %s was made by another one than this program: %w", what, cfg.Name, err)
 			c.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: err.Error()})
+		}
+		return err
+	})
+}
+
+// insist tries something again and again until it has succeeded, a stream turns out to be another one (errDiffers), or ctx ends: what has
+// not answered then. told says that no event is to say that it takes time.
+func (c *Cluster) insist(ctx context.Context, what string, told bool, try func() error) error {
+	for {
+		err := try()
+		if err == nil || errors.Is(err, errDiffers) {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -212,18 +212,12 @@ func (j *Journal) adoptOnce(ctx context.Context, bundle string) error {
 	if err != nil {
 		return err
 	}
-	from, err := earlier.Stream(once, j.c.id.earlierStream())
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return j.copied(ctx, j.moved(), []byte("there was none"), done)
-	}
+	there, err := seal(once, earlier, j.c.id.earlierStream())
 	if err != nil {
 		return err
 	}
-	if cfg := from.CachedInfo().Config; !cfg.Sealed {
-		cfg.Sealed = true
-		if _, err := earlier.UpdateStream(once, cfg); err != nil {
-			return err
-		}
+	if !there {
+		return j.copied(ctx, j.moved(), []byte("there was none"), done)
 	}
 	prefix, seen, n := j.c.id.earlierSubjects(bundle), uint64(0), uint64(0)
 	// The leader says how far it goes: copies answer, too, and one may be behind.

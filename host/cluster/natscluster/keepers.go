@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go"
@@ -291,23 +290,10 @@ func (c *Cluster) askOnce(ctx context.Context, subject, what string, request []b
 // askOpen asks until a keeper has opened something of a bundle, or ctx ends.
 func (c *Cluster) askOpen(ctx context.Context, subject, what string, r keeperRequest) error {
 	b := mustEncode(r)
-	for told := false; ; {
+	return c.insist(ctx, what, false, func() error {
 		once, cancel := context.WithTimeout(ctx, putTime)
+		defer cancel()
 		_, err := c.askOnce(once, subject, what, b)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("natscluster: %s does not answer (%w): %s", what, ctx.Err(), c.waitsFor(err))
-		}
-		if !told {
-			told = true
-			c.event(cluster.Event{Kind: cluster.EventSilent, Text: c.waitsFor(err)})
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(reconnect):
-		}
-	}
+		return err
+	})
 }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/wasmactors/wasmactors/host/cluster"
 )
 
 // The release before kept what services share in streams of the account that all nodes use. A keeper seals such a stream, so that a node of
@@ -27,23 +25,7 @@ func (c *Cluster) makeShares(ctx context.Context, s *store) error {
 	if c.server == nil {
 		return c.makeStream(ctx, s)
 	}
-	for told := false; ; {
-		err := c.makeSharesOnce(ctx, s)
-		if err == nil || errors.Is(err, errDiffers) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("natscluster: %s does not answer (%w): %s", s.what, ctx.Err(), c.waitsFor(err))
-		}
-		if !told && !s.aside {
-			told = true
-			c.event(cluster.Event{Kind: cluster.EventSilent, Text: c.waitsFor(err)})
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(reconnect):
-		}
-	}
+	return c.insist(ctx, s.what, s.aside, func() error { return c.makeSharesOnce(ctx, s) })
 }
 
 func (c *Cluster) makeSharesOnce(ctx context.Context, s *store) error {
@@ -81,21 +63,27 @@ func (c *Cluster) sealed(ctx context.Context, s *store) (*store, uint64, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, putTime)
 	defer cancel()
-	stream, err := js.Stream(ctx, s.stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, 0, nil
-	}
-	if err != nil {
+	if there, err := seal(ctx, js, s.stream); err != nil || !there {
 		return nil, 0, err
-	}
-	if cfg := stream.CachedInfo().Config; !cfg.Sealed {
-		cfg.Sealed = true
-		if _, err = js.UpdateStream(ctx, cfg); err != nil {
-			return nil, 0, err
-		}
 	}
 	is, err := stateOf(ctx, c.nodes, s.stream)
 	return &store{nc: c.nodes, what: s.what, stream: s.stream, prefix: s.prefix, keys: s.keys, why: s.why}, is.Last, err
+}
+
+// seal has a stream take nothing more. It says whether there is one.
+func seal(ctx context.Context, js jetstream.JetStream, name string) (there bool, err error) {
+	stream, err := js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if cfg := stream.CachedInfo().Config; !cfg.Sealed {
+		cfg.Sealed = true
+		_, err = js.UpdateStream(ctx, cfg)
+	}
+	return true, err
 }
 
 // stillMoves is how long the stream must not have grown before another keeper is taken to have given up.
