@@ -10,7 +10,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -163,7 +162,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		if a.Resend != nil && v.has("children") {
 			c.at(v.get("children").n, "children cannot be combined with resend: the actor is started anew and not restarted")
 		}
-		if kind := v.object("mailbox").get("kind"); a.Resend != nil && a.Mailbox.Kind() != mailbox.Bounded {
+		if kind := v.object("mailbox").get("kind"); a.Resend != nil && !a.Mailbox.IsUsual() {
 			c.at(kind.n, "mailbox.kind cannot be combined with resend: the resender holds the messages, in its own order")
 		}
 		a.Dispatcher = c.dispatcher(v.object("dispatcher"))

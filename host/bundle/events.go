@@ -8,7 +8,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster/journal"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
@@ -23,7 +22,7 @@ func (c *checker) events(m *Manifest, v view, a *Actor) {
 			c.at(x.n, "actor %s: durable: events cannot be combined with to: a router keeps no events", a.Name)
 		case a.Resend != nil:
 			c.at(x.n, "actor %s: durable: events cannot be combined with resend", a.Name)
-		case a.Mailbox.Kind() == mailbox.Custom:
+		case !a.Mailbox.IsHosted():
 			c.at(x.n, "actor %s: durable: events cannot be combined with a mailbox of an embedder, mailbox.kind: %s", a.Name, a.Mailbox)
 		case m.Store == nil:
 			c.spreadEvents(m, v, a)

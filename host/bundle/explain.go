@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -60,7 +59,7 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 	e.limits()
 	e.delays()
 	e.line("crashed message\t%s", a.Crashed)
-	if a.Mailbox.Kind() != mailbox.Bounded {
+	if !a.Mailbox.IsUsual() {
 		e.line("mailbox\t%s", a.Mailbox)
 	}
 	if d := a.Dispatcher.String(); d != "" {

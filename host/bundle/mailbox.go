@@ -2,7 +2,7 @@ package bundle
 
 import (
 	"errors"
-	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -13,51 +13,40 @@ var mailboxShape = object("where the actor's messages wait",
 	optional("kind", enumWith((*Words).mailboxes, "what a full one does, which message comes next, or which ones are taken; default: bounded", mailbox.Kinds()...)),
 	optional("messages", count("messages that may wait; default: limits.mailbox", 1<<24)),
 	optional("bytes", size("bytes of messages that may wait; default: limits.mailbox-bytes")),
-	optional("full", enum("priority, control-aware and deduplicating: what a full one does, as the kind of that name; default: bounded, which refuses", fullKinds()...)),
+	optional("full", enum(ofKinds("full", "what a full one does, as the kind of that name; default: bounded, which refuses"), mailbox.KindsForFull()...)),
 	optional("header", pattern(none, "which header has the level, the mark of a control message or the key; default: priority, control or idempotency-key", "a header's name: 1 to 64 visible ASCII characters", `^[!-~]{1,64}$`)),
-	optional("types", mapping("priority and control-aware: levels by the type of a message, 0 is the most urgent", "", "", integer("a level", 0, mailbox.MaxLevels-1))),
-	optional("levels", integer("priority: how many levels there are; default: 4", 2, mailbox.MaxLevels)),
-	optional("otherwise", integer("priority and control-aware: level of messages that state none; default: the last one", 0, mailbox.MaxLevels-1)),
-	optional("overtake", integer("priority and control-aware: how many messages in a row may overtake the one that has waited longest; 0: any number; default: 100", 0, 1_000_000)),
-	optional("keys", count("deduplicating: how many keys are remembered, 128 bytes each; default: 1000", mailbox.MaxKeys)),
-	optional("wait", duration("block: how long a sender from Go waits at most; default: 10s")),
+	optional("types", mapping(ofKinds("types", "levels by the type of a message, 0 is the most urgent"), "", "", integer("a level", 0, mailbox.MaxLevels-1))),
+	optional("levels", integer(ofKinds("levels", "how many levels there are; default: 4"), 2, mailbox.MaxLevels)),
+	optional("otherwise", integer(ofKinds("otherwise", "level of messages that state none; default: the last one"), 0, mailbox.MaxLevels-1)),
+	optional("overtake", integer(ofKinds("overtake", "how many messages in a row may overtake the one that has waited longest; 0: any number; default: 100"), 0, 1_000_000)),
+	optional("keys", count(ofKinds("keys", "how many keys are remembered, 128 bytes each; default: 1000"), mailbox.MaxKeys)),
+	optional("wait", duration(ofKinds("wait", "how long a sender from Go waits at most; default: 10s"))),
 )
 
-// fullKinds are the kinds that say what a full mailbox does.
-func fullKinds() []string { return mailbox.Kinds()[:mailbox.Block+1] }
-
-// mailboxKeys are the keys that go with some kinds only.
-var mailboxKeys = map[string][]mailbox.Kind{
-	"full":      {mailbox.Priority, mailbox.ControlAware, mailbox.Deduplicating},
-	"header":    {mailbox.Priority, mailbox.ControlAware, mailbox.Deduplicating},
-	"types":     {mailbox.Priority, mailbox.ControlAware},
-	"levels":    {mailbox.Priority},
-	"otherwise": {mailbox.Priority, mailbox.ControlAware},
-	"overtake":  {mailbox.Priority, mailbox.ControlAware},
-	"keys":      {mailbox.Deduplicating},
-	"wait":      {mailbox.Block},
+// ofKinds is a description that begins with the kinds that a key goes with.
+func ofKinds(key, doc string) string {
+	names := mailbox.KindsThatTake(key)
+	last := len(names) - 1
+	if last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last] + ": " + doc
+	}
+	return names[last] + ": " + doc
 }
 
 // mailbox reads an actor's mailbox, and its bounds into the limits. limits may be a view of nothing.
 func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 	k, _ := mailbox.ParseKind(v.text("kind"))
-	m, name := mailbox.New(k), k.String()
+	m := mailbox.New(k)
 	if own := c.words.Mailboxes[v.text("kind")]; own != nil {
-		name = v.text("kind")
-		m = mailbox.Own(name, own)
-		k = m.Kind()
+		m = mailbox.Own(v.text("kind"), own)
 	}
-	full := mailbox.New(k)
 	if name := v.text("full"); name != "" {
 		f, _ := mailbox.ParseKind(name)
 		m = m.WithFull(f)
-		full = mailbox.New(f)
 	}
-	for _, key := range []string{"full", "header", "types", "levels", "otherwise", "overtake", "keys", "wait"} {
-		x := v.get(key)
-		waits := key == "wait" && full.Kind() == mailbox.Block
-		if x.given() && !slices.Contains(mailboxKeys[key], k) && !waits {
-			c.at(x.n, "mailbox.%s has no meaning for the kind %s", key, name)
+	for _, f := range mailboxShape.fields {
+		if x := v.get(f.name); f.name != "kind" && x.given() && !m.Takes(f.name) {
+			c.at(x.n, "mailbox.%s has no meaning for the kind %s", f.name, m.Name())
 			return m
 		}
 	}

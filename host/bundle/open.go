@@ -17,7 +17,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster/remote"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/durable"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/service"
@@ -451,7 +450,7 @@ func (b *Bundle) stated(a *Actor) host.Props {
 func (b *Bundle) single(a *Actor) host.Props {
 	p := host.GuestOf(b.modules[a.Module], a.Type).WithArgs(a.Args).WithLimits(a.Limits).
 		WithCapabilities(a.Capabilities).WithSupervision(a.Supervision).WithCrashedMessage(a.Crashed).WithDispatcher(a.Dispatcher)
-	if a.Mailbox.Kind() != mailbox.Bounded {
+	if !a.Mailbox.IsUsual() {
 		p = p.WithMailbox(a.Mailbox.Make)
 	}
 	if a.Events && b.journal != nil {

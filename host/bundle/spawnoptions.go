@@ -5,7 +5,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster/remote"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 	"go.yaml.in/yaml/v3"
 )
@@ -75,7 +74,7 @@ func (c *checker) spawnOptions(v view) (o host.SpawnOptions) {
 		return o
 	}
 	o.MailboxLimits = host.MailboxLimits{Messages: l.Mailbox, Bytes: l.MailboxBytes}
-	if box.Kind() != mailbox.Bounded {
+	if !box.IsUsual() {
 		o.Mailbox, o.MailboxWait = box.Make, box.Waits()
 		if types := m.mapping("types"); types.given() {
 			o.Held += heldType * int64(len(types.n.Content)/2)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/durable"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/regular"
@@ -139,7 +138,7 @@ func (c *checker) durable(m *Manifest, actors view) {
 			with = "keyed"
 		case a.Resend != nil:
 			with = "resend"
-		case a.Mailbox.Kind() != mailbox.Bounded:
+		case !a.Mailbox.IsUsual():
 			with = "mailbox.kind: " + a.Mailbox.Name()
 		case a.Dispatcher != (host.Dispatcher{}):
 			with = "dispatcher"
@@ -177,7 +176,7 @@ func (c *checker) plainBelow(at *yaml.Node, path string, a *Actor) {
 	if a.Events {
 		c.at(at, "actor %s is durable as all below a durable actor, and cannot keep events", path)
 	}
-	if a.Routing != nil || a.Keyed != nil || a.Resend != nil || a.Mailbox.Kind() != mailbox.Bounded || a.Dispatcher != (host.Dispatcher{}) {
+	if a.Routing != nil || a.Keyed != nil || a.Resend != nil || !a.Mailbox.IsUsual() || a.Dispatcher != (host.Dispatcher{}) {
 		c.at(at, "actor %s is durable as all below a durable actor, and to, keyed, resend, mailbox.kind and dispatcher cannot be combined with that yet", path)
 	}
 	for k := range a.Children {

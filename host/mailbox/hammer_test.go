@@ -29,7 +29,7 @@ func (l *ledger) Reserve(bytes int64, must bool) error {
 // Many push, and some wait, while one consumes, puts back and closes in the middle: what was
 // accepted comes out or is given up, exactly once, and each level of each sender in order.
 func TestHammer(t *testing.T) {
-	for k := range kindNames {
+	for k := range table {
 		for full := Bounded; full <= Block; full++ {
 			c := New(Kind(k))
 			if c.kind <= Block {
@@ -51,7 +51,7 @@ func hammer(t *testing.T, c Config) {
 	l := &ledger{}
 	b.Hosted(l)
 	var accepted, refused atomic.Int64
-	header := c.headerName()
+	header := c.Header()
 	var wg sync.WaitGroup
 	for s := range senders {
 		wg.Go(func() {
@@ -153,7 +153,7 @@ func hammer(t *testing.T, c Config) {
 // The bounds hold while many push: what waits is never more, but for what the consumer has put
 // back or the host has forced in.
 func TestBoundsUnderFire(t *testing.T) {
-	for k := range kindNames {
+	for k := range table {
 		c := New(Kind(k))
 		b := c.Make(host.MailboxLimits{Messages: 20, Bytes: 300})
 		var stop atomic.Bool
@@ -162,7 +162,7 @@ func TestBoundsUnderFire(t *testing.T) {
 			wg.Go(func() {
 				for n := 0; !stop.Load(); n++ {
 					e := &host.Envelope{Kind: abi.KindMessage, Sender: abi.Ref(s + 1), Payload: make([]byte, n%60)}
-					if h := c.headerName(); h != "" {
+					if h := c.Header(); h != "" {
 						e.Headers = abi.AppendHeader(nil, h, strconv.Itoa(n))
 					}
 					_ = b.Push(e)

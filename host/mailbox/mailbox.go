@@ -11,7 +11,6 @@
 package mailbox
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,55 +20,6 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 )
-
-// Kind is the kind of a mailbox.
-type Kind uint8
-
-// The kinds. The first four differ in what a full mailbox does, the others in the order or
-// the choice of messages; see [Config.WithFull] for both at once.
-const (
-	// Bounded refuses what does not fit: the sender in Go is told, and the message is a
-	// dead letter.
-	Bounded Kind = iota
-	// DropNewest drops what does not fit. The sender is not told, unless it waits for an answer.
-	DropNewest
-	// DropOldest drops the messages that have waited longest, so that the new one fits.
-	DropOldest
-	// Block is Bounded, but a sender from Go may wait for room, see [host.System.Offer].
-	Block
-	// Priority yields the most urgent message first, and of equally urgent ones the
-	// one that has come first.
-	Priority
-	// ControlAware is Priority with two levels: control messages, and the others.
-	ControlAware
-	// Deduplicating takes a message with a key only if it remembers no earlier message of the same sender
-	// with that key.
-	Deduplicating
-	// Custom is an embedder's own, see [Own].
-	Custom
-)
-
-var kindNames = []string{"bounded", "drop-newest", "drop-oldest", "block", "priority", "control-aware", "deduplicating"}
-
-// Kinds are the names of all kinds but Custom.
-func Kinds() []string { return slices.Clone(kindNames) }
-
-// String is the kind's name.
-func (k Kind) String() string {
-	switch {
-	case int(k) < len(kindNames):
-		return kindNames[k]
-	case k == Custom:
-		return "custom"
-	}
-	return "unknown"
-}
-
-// ParseKind finds a kind by its name.
-func ParseKind(name string) (Kind, bool) {
-	k := slices.Index(kindNames, name)
-	return Kind(max(k, 0)), k >= 0
-}
 
 // Defaults and bounds of [Config].
 const (
@@ -120,14 +70,9 @@ func Own(name string, make func(host.MailboxLimits) host.Mailbox) Config {
 
 // New configures a mailbox of a kind, with the defaults.
 func New(k Kind) Config {
-	c := Config{kind: k, otherwise: -1, levels: 1, wait: DefaultWait, overtake: DefaultOvertake, keys: DefaultKeys}
-	switch k {
-	case DropNewest, DropOldest, Block:
+	c := Config{kind: k, otherwise: -1, levels: k.of().levels, wait: DefaultWait, overtake: DefaultOvertake, keys: DefaultKeys}
+	if k.setsFull() {
 		c.full = k
-	case Priority:
-		c.levels = DefaultLevels
-	case ControlAware:
-		c.levels = 2
 	}
 	return c
 }
@@ -188,25 +133,29 @@ func (c Config) Waits() time.Duration {
 	return c.wait
 }
 
-// ranks reports whether there are levels.
-func (c Config) ranks() bool { return c.kind == Priority || c.kind == ControlAware }
-
-// headerName is the header that is read, "" for none.
-func (c Config) headerName() string {
+// Header is the header that is read, "" for none.
+func (c Config) Header() string {
 	switch {
 	case c.header != "":
 		return c.header
-	case c.kind == Deduplicating:
-		return DefaultKeyHeader
-	case len(c.types) > 0:
+	case len(c.types) > 0 && c.Takes("types"):
 		return ""
-	case c.kind == Priority:
-		return DefaultPriorityHeader
-	case c.kind == ControlAware:
-		return DefaultControlHeader
 	}
-	return ""
+	return c.kind.of().header
 }
+
+// Takes reports whether a key of a manifest's mailbox has a meaning for this one.
+func (c Config) Takes(key string) bool {
+	return key == "messages" || key == "bytes" || slices.Contains(c.kind.of().takes, key) || key == "wait" && c.full == Block
+}
+
+// IsUsual reports whether the mailbox works as the one that an actor has unless [host.Props.WithMailbox] gives it another:
+// the one that can be kept in a store, and that is fastest.
+func (c Config) IsUsual() bool { return c.kind == Bounded }
+
+// IsHosted reports whether Make makes a [host.HostedMailbox], which others may wrap to keep events or to apply faults.
+// It is false for an embedder's own.
+func (c Config) IsHosted() bool { return c.own == nil }
 
 // String describes the mailbox for a person.
 func (c Config) String() string {
@@ -214,13 +163,13 @@ func (c Config) String() string {
 		return c.own.name
 	}
 	text := c.kind.String()
-	if name := c.headerName(); name != "" {
+	if name := c.Header(); name != "" {
 		text += " by the header " + strconv.Quote(name)
 	}
 	if len(c.types) > 0 {
 		text += fmt.Sprintf(" by %d types", len(c.types))
 	}
-	if c.kind > Block {
+	if !c.kind.setsFull() {
 		text += ", full: " + c.full.String()
 	}
 	if c.full == Block {
@@ -229,31 +178,16 @@ func (c Config) String() string {
 	return text
 }
 
-// Check says what is wrong with the configuration.
-func (c Config) Check() error {
-	switch {
-	case c.own != nil:
-		return nil
-	case int(c.kind) >= len(kindNames):
-		return errors.New("there is no such kind of mailbox")
-	case c.full > Block:
-		return fmt.Errorf("full: the kind %s does not say what a full mailbox does", c.full)
-	case c.full != New(c.kind).full && c.kind <= Block:
-		return fmt.Errorf("full needs priority, control-aware or deduplicating; %s already states what a full mailbox does", c.kind)
-	case len(c.header) > abi.MaxHeaderKey:
+func (c Config) checkHeader() error {
+	if len(c.header) > abi.MaxHeaderKey {
 		return fmt.Errorf("a header's name has at most %d bytes", abi.MaxHeaderKey)
-	case c.kind == Priority && (c.levels < 2 || c.levels > MaxLevels):
-		return fmt.Errorf("levels must be 2 to %d", MaxLevels)
-	case c.ranks() && c.otherwise >= c.levels:
-		return fmt.Errorf("otherwise must be a level from 0 to %d", c.levels-1)
-	case len(c.types) > MaxTypes:
+	}
+	return nil
+}
+
+func (c Config) checkTypes() error {
+	if len(c.types) > MaxTypes {
 		return fmt.Errorf("types: at most %d", MaxTypes)
-	case c.overtake < 0:
-		return errors.New("overtake must be 0 or more")
-	case c.kind == Deduplicating && (c.keys < 1 || c.keys > MaxKeys):
-		return fmt.Errorf("keys must be 1 to %d", MaxKeys)
-	case c.full == Block && c.wait <= 0:
-		return errors.New("wait must be more than 0")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.types)) {
 		if level := c.types[name]; level < 0 || level >= c.levels {
@@ -271,23 +205,12 @@ func (c Config) Make(l host.MailboxLimits) host.Mailbox {
 	if c.own != nil {
 		return c.own.make(l)
 	}
-	levels := 1
-	if c.ranks() {
-		levels = min(max(c.levels, 2), MaxLevels)
-	}
-	last := levels - 1
-	b := &box{
-		limits: limitsOf(l), full: c.full, wait: c.wait, overtake: max(c.overtake, 0), levels: make([]level, levels),
-		ranker: ranker{header: c.headerName(), types: c.types, last: last, otherwise: last, presence: c.kind == ControlAware},
-	}
-	if c.otherwise >= 0 {
-		b.ranker.otherwise = min(c.otherwise, last)
-	}
-	if c.full > Block {
+	b := &box{limits: limitsOf(l), full: c.full, wait: c.wait, overtake: max(c.overtake, 0), levels: make([]level, 1)}
+	if !c.full.setsFull() {
 		b.full = Bounded
 	}
-	if c.kind == Deduplicating {
-		b.keys = newKeys(min(max(c.keys, 1), MaxKeys), b.ranker.header)
+	if build := c.kind.of().build; build != nil {
+		build(&c, b, c.Header())
 	}
 	if b.full == Block {
 		return waitingBox{b}

@@ -389,7 +389,7 @@ func TestSoManyWait(t *testing.T) {
 
 // Where the account has no room a mailbox is full, whatever its kind; an empty one gives back.
 func TestAccount(t *testing.T) {
-	for k := range kindNames {
+	for k := range table {
 		b := New(Kind(k)).Make(host.MailboxLimits{}).(host.HostedMailbox)
 		acc := &account{most: 100 << 10, gone: map[*host.Envelope]host.DeadReason{}}
 		b.Hosted(acc)
@@ -482,11 +482,11 @@ func TestCheck(t *testing.T) {
 
 // In the steady state nothing allocates, whatever the kind.
 func TestNothingAllocates(t *testing.T) {
-	for k := range kindNames {
+	for k := range table {
 		b := New(Kind(k)).WithKeys(10).Make(host.MailboxLimits{}).(host.HostedMailbox)
 		b.Hosted(&ledger{})
 		e := text("message")
-		if h := New(Kind(k)).headerName(); h != "" {
+		if h := New(Kind(k)).Header(); h != "" {
 			with(e, h, "0")
 		}
 		fill := func() {

@@ -10,7 +10,6 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/keyed"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
 // fault is what happens to messages on their way to an actor.
@@ -68,9 +67,6 @@ func keeperOf(p string) (above, name string) {
 // faultyMailbox makes the mailbox of an actor.
 func (w *world) faultyMailbox(path string, a *bundle.Actor) func(host.MailboxLimits) host.Mailbox {
 	box := a.Mailbox
-	if box.Kind() == mailbox.Bounded {
-		box = mailbox.New(mailbox.Bounded)
-	}
 	return func(l host.MailboxLimits) host.Mailbox {
 		m := &faultyMailbox{HostedMailbox: box.Make(l).(host.HostedMailbox), path: path, world: w, crashing: map[*host.Envelope]*fault{}}
 		if k := a.Keyed; k != nil {

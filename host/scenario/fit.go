@@ -7,7 +7,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/host/bundle"
-	"github.com/wasmactors/wasmactors/host/mailbox"
 )
 
 // Fits reports, as bundle.Diagnostics, names in a file that its bundle does not have: actors that cannot exist, unused
@@ -177,7 +176,7 @@ func (x *fitting) faulty(n *yaml.Node, crash bool) {
 		x.at(n, "%s is a stand-in, which the scenario plays itself", n.Value)
 	case a == nil:
 		x.at(n, "faults apply to messages to actors of the manifest, and %s is not one", n.Value)
-	case a.Mailbox.Kind() == mailbox.Custom:
+	case !a.Mailbox.IsHosted():
 		x.at(n, "faults cannot apply to messages to an actor with a mailbox of an embedder, %s: %s", a.Mailbox, n.Value)
 	case a.Routing != nil:
 		x.at(n, "faults cannot apply to messages to a router: %s", n.Value)

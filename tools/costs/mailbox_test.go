@@ -31,13 +31,9 @@ func costs() (names []string, boxes []queue, headers [][]byte) {
 		names, boxes, headers = append(names, name), append(boxes, q), append(headers, h)
 	}
 	add("usual", u, "")
-	read := map[mailbox.Kind]string{ // the headers that the kinds look at
-		mailbox.Priority: mailbox.DefaultPriorityHeader, mailbox.ControlAware: mailbox.DefaultControlHeader, mailbox.Deduplicating: mailbox.DefaultKeyHeader,
-	}
 	for i, name := range mailbox.Kinds() {
-		k := mailbox.Kind(i)
-		// With four keys those of eight messages are new each time.
-		add(name, mailbox.New(k).WithKeys(4).Make(host.MailboxLimits{}), read[k])
+		c := mailbox.New(mailbox.Kind(i)).WithKeys(4) // so the keys of eight messages are new each time
+		add(name, c.Make(host.MailboxLimits{}), c.Header())
 	}
 	add("priority by type", mailbox.New(mailbox.Priority).WithTypes(map[string]int{"set": 0}).Make(host.MailboxLimits{}), "")
 	return names, boxes, headers
