@@ -125,6 +125,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 	if c.links, err = newLinks(c.id, c.traffic, c.event); err != nil {
 		return err
 	}
+	c.links.greet(ctx)
 	return c.openKept()
 }
 

@@ -85,6 +85,9 @@ func newLinks(id *Identity, nc *nats.Conn, event func(cluster.Event)) (*links, e
 	if err := l.sub.SetPendingLimits(-1, pendingBytes); err != nil {
 		return nil, err
 	}
+	if err := l.answerGreetings(); err != nil {
+		return nil, err
+	}
 	if err := nc.FlushTimeout(subscribeTime); err != nil { // else packets for a node that has joined may find no subscription
 		return nil, fmt.Errorf("the subscription of the links: %w", err)
 	}
