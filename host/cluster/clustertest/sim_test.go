@@ -241,7 +241,7 @@ func (s *sim) alive() (out []abi.Ref) {
 func (s *sim) check() {
 	acting := map[uint16]*life{}
 	for _, l := range s.lives {
-		if l.number == 0 || l.machine.dead || !l.node.Acting() {
+		if l.number == 0 || l.machine.Dead() || !l.node.Acting() {
 			continue
 		}
 		if other := acting[l.number]; other != nil {
@@ -302,7 +302,7 @@ func (s *sim) act() {
 func (s *sim) fault() {
 	var up []*life
 	for _, l := range s.lives {
-		if !l.machine.dead && !l.over {
+		if !l.machine.Dead() && !l.over {
 			up = append(up, l)
 		}
 	}
@@ -361,7 +361,7 @@ func simulate(t *testing.T, seed uint64, stats map[string]int) {
 				continue
 			}
 			l.evicted = true
-			if by != l.machine && !l.machine.dead && l.node.Acting() {
+			if by != l.machine && !l.machine.Dead() && l.node.Acting() {
 				s.fatalf("node %d is evicted while it acts", m.Number)
 			}
 			s.stats["gone"]++
@@ -387,7 +387,7 @@ func simulate(t *testing.T, seed uint64, stats map[string]int) {
 func (s *sim) finish() {
 	var up []*life
 	for _, l := range s.lives {
-		if !l.machine.dead && !l.over && l.system != nil {
+		if !l.machine.Dead() && !l.over && l.system != nil {
 			up = append(up, l)
 		}
 	}
@@ -409,15 +409,15 @@ func (s *sim) finish() {
 		}
 	}
 	for number, a := range s.asks {
-		if a.over != 1 && !a.by.over && !a.by.machine.dead && !a.by.ended[a.from] {
+		if a.over != 1 && !a.by.over && !a.by.machine.Dead() && !a.by.ended[a.from] {
 			s.fatalf("ask %d has not ended", number)
 		}
 	}
 	for w, x := range s.watched {
-		if x.by.over || x.by.machine.dead || x.by.ended[w.by] {
+		if x.by.over || x.by.machine.Dead() || x.by.ended[w.by] {
 			continue
 		}
-		gone := x.of.machine.dead || x.of.over || x.of.ended[w.of]
+		gone := x.of.machine.Dead() || x.of.over || x.of.ended[w.of]
 		if gone && x.n != x.asked {
 			s.fatalf("%v is not told of the end of %v: %d of %d", w.by, w.of, x.n, x.asked)
 		}

@@ -1,4 +1,4 @@
-package clustertest
+package simnet
 
 import (
 	"errors"
@@ -171,7 +171,7 @@ func (x logOf) Read(kind string, _ int, name string, least uint64, done func([]c
 			return 0, nil
 		}
 		if list = slices.Clone(w.log.second[keyOf(kind, name)]); w.log.applied < least {
-			return 0, errors.New("clustertest: the copy is behind")
+			return 0, errors.New("simnet: the copy is behind")
 		}
 		return 0, nil
 	}, func(_ uint64, err error) { done(list, err) })
