@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/ref"
 )
 
 // Address is the destination of messages to a path: the actor there or, for a keyed actor, its keeper, which starts it if
@@ -17,8 +18,14 @@ type Address struct {
 
 // AddressOf is the address of a path, or of the text of a ref; with a uid in it, it is the address of that
 // incarnation only. It fails with ErrUnknown if there is neither an actor at the path nor
-// a keeper that could start it.
+// a keeper that could start it. Of a path with another node (wasm://name@3/user/a) it is not known whether there
+// is: messages are for whoever is there when they arrive.
 func (s *System) AddressOf(path string) (Address, error) {
+	if to, below, far := s.elsewhere(path); far && below != "" {
+		return Address{newRef(to, ref.Root(s.Name(), to.Node())), below}, nil
+	} else if far {
+		return Address{To: newRef(to, path)}, nil
+	}
 	p, ok := s.parsePath(path)
 	if n := len(p.Elements); ok && p.UID == 0 && n > 0 && p.Elements[n-1] != "" {
 		if a, name := s.findDoor(p.Elements); a != nil {

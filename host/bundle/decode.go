@@ -154,6 +154,9 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 			a.Capabilities.Send = append(a.Capabilities.Send, guests.Path)
 		}
 		a.Grants = c.grants(caps, above)
+		if r := a.Routing; r != nil && r.Nodes != "" && len(a.Grants) > 0 {
+			c.at(caps.n, "capabilities: routees on other nodes (routing.nodes) have no services")
+		}
 		a.Supervision, a.supervision = c.supervision(v.object("supervision")), canonical(v.object("supervision").n)
 		a.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
 		a.Significant = c.significant(v, a.Lifetime)

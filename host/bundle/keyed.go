@@ -144,6 +144,9 @@ func (c *checker) clustered(root view, actors view, top bool) {
 				c.at(x.n, "actor %s: capabilities.spawn: %s needs the key cluster, which says what this bundle joins", k.Value, x.n.Value)
 			}
 		}
+		if x := v.object("routing").get("nodes"); !cluster && x.given() {
+			c.at(x.n, "actor %s: routing.nodes needs the key cluster, which says what this bundle joins", k.Value)
+		}
 		switch {
 		case !at.given():
 		case !top:

@@ -133,22 +133,45 @@ func (b *Bundle) spawnOptions() func([]byte) (host.SpawnOptions, error) {
 		o, place, err := words.placed(options)
 		if place != nil {
 			o.Elsewhere = elsewhere(*place, func(s host.Spawning) (host.Props, error) {
-				module, hash, read, ok := b.codes.of(s.Module.Image())
-				digest, err := hex.DecodeString(hash)
-				if err != nil || !ok {
-					return host.Props{}, errors.New("the module of the child is just being replaced: try again")
-				}
-				if !slices.Contains(s.Module.Image().Description().Types, s.Type) {
-					return host.Props{}, fmt.Errorf("the module %s has no type %.80q", module, s.Type)
-				}
-				p, err := remote.Props(node, *place, remote.Child{
-					Digest: digest, Code: read, Module: module, Type: s.Type, Args: s.Args, Options: s.Options, Parent: s.Parent,
+				p, err := b.codes.child(node, *place, s.Module, remote.Child{
+					Type: s.Type, Args: s.Args, Options: s.Options, Parent: s.Parent,
 					Limits: s.Limits, Capabilities: s.Capabilities, Supervision: s.Supervision,
 				})
 				return p.WithSignificant(o.Significant), err
 			})
 		}
 		return o, err
+	}
+}
+
+// child makes the props of a child that runs elsewhere, of a module's code as it is now.
+func (x *codes) child(node remote.Node, place remote.Place, m *host.Module, c remote.Child) (host.Props, error) {
+	module, hash, read, ok := x.of(m.Image())
+	digest, err := hex.DecodeString(hash)
+	if err != nil || !ok {
+		return host.Props{}, errors.New("the module of the child is just being replaced: try again")
+	}
+	if !slices.Contains(m.Image().Description().Types, c.Type) {
+		return host.Props{}, fmt.Errorf("the module %s has no type %.80q", module, c.Type)
+	}
+	c.Digest, c.Code, c.Module = digest, read, module
+	return remote.Props(node, place, c)
+}
+
+// onNode makes the routees of a pool that run on several nodes.
+func (b *Bundle) onNode(a *Actor, l host.Limits) func(parent host.Ref, node string) (host.Props, error) {
+	node, module := b.node, b.modules[a.Module]
+	args, err := []byte(nil), error(nil)
+	if a.Args != nil {
+		args, err = host.Encode(a.Args)
+	}
+	return func(parent host.Ref, name string) (host.Props, error) {
+		if err != nil {
+			return host.Props{}, err
+		}
+		return b.codes.child(node, remote.Place{Node: name}, module, remote.Child{
+			Type: a.Type, Args: args, Parent: parent, Limits: l, Capabilities: a.Capabilities, Supervision: a.Supervision,
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/cluster/routees"
 	"github.com/wasmactors/wasmactors/host/router"
 )
 
@@ -25,6 +26,8 @@ type Routing struct {
 	Bytes        int64
 	Managers     []string
 	Admitted     []string
+	Nodes        string      // the role of the nodes on which the routees are, "*": of all; empty: this node
+	PerNode      int         // most routees of a pool on one of them; 0: any number
 	own          router.Make // an embedder's logic
 	line, column int
 }
@@ -75,6 +78,8 @@ var routingShape = object("details of a router",
 	optional("interval", duration("tail-chopping: time until another is asked; default: 10ms")),
 	optional("questions", count("scatter-gather, tail-chopping: questions under way, of which one sender has a quarter at most; default: 1000", 100_000)),
 	optional("bytes", sizeIn("scatter-gather, tail-chopping: bytes of questions that may be sent again, likewise; default: 16MiB", 1, 1<<40)),
+	optional("nodes", pattern(none, "the routees are on the nodes of the cluster with this role, * for all nodes: those of a pool, as cluster.accept allows there; of a group the actors at its paths on each; default: on this node", "a role, or *", `^(\*|[A-Za-z0-9_.~-]{1,64})$`)),
+	optional("per-node", count("pool, with nodes: how many of them may be on one node; default: any number", router.MaxRoutees)),
 	optional("manage", list("paths of actors that may manage it: broadcast, add and remove routees, change their number", pattern(none, "a path", pathWhat, pathRule))),
 	optional("admit", list("paths of actors that those may add as routees", pattern(none, "a path", pathWhat, pathRule))),
 )
@@ -112,6 +117,7 @@ func (c *checker) routing(name string, v view) *Routing {
 	r.Within, r.Interval = d.duration("within", 0), d.duration("interval", 0)
 	r.Questions, r.Bytes = int(d.count("questions", 0)), int64(d.size("bytes", 0))
 	r.Managers, r.Admitted = d.texts("manage"), d.texts("admit")
+	r.Nodes, r.PerNode = d.text("nodes"), int(d.count("per-node", 0))
 	r.Resizer = c.resizer(v.object("resizer"))
 	pool, to := v.get("pool"), v.get("to")
 	switch {
@@ -131,6 +137,7 @@ func (c *checker) routing(name string, v view) *Routing {
 	r.line, r.column = pool.at(to)
 	c.wrongKeys(r, d)
 	c.withoutMeaning(name, v, to.given(), r)
+	c.overNodes(r, v, d)
 	if x := d.get("load"); x.given() && r.Hashing.Load <= 1 {
 		c.at(x.n, "routing.load must be above 1, which is the mean")
 	}
@@ -144,6 +151,39 @@ func (v view) at(other view) (line, column int) {
 		n = other.n
 	}
 	return n.Line, n.Column
+}
+
+// overNodes reports what cannot be said of a router whose routees are on several nodes.
+func (c *checker) overNodes(r *Routing, v, d view) {
+	if x := d.get("per-node"); x.given() && (r.Nodes == "" || r.Pool == 0) {
+		c.at(x.n, "routing.per-node needs pool and routing.nodes: it is for pools on several nodes")
+	}
+	if r.Nodes == "" {
+		return
+	}
+	unknown := "what waits on other nodes (routing.nodes) is not known"
+	switch x, load := v.get("router"), d.get("load"); {
+	case r.Logic == "smallest-mailbox" || r.Logic == "balancing":
+		c.at(x.n, "router: %s cannot be combined with routing.nodes: what waits on other nodes is not known", r.Logic)
+	case load.given():
+		c.at(load.n, "routing.load: %s", unknown)
+	}
+	if x := v.get("resizer"); x.given() && r.Pool > 0 {
+		c.at(x.n, "resizer: %s", unknown)
+	}
+	if r.Pool == 0 {
+		return
+	}
+	for _, k := range []string{"lifetime", "crashed-message", "mailbox", "dispatcher", "durable"} {
+		if x := v.get(k); x.given() {
+			c.at(x.n, "%s cannot be combined with routing.nodes: it does not reach actors on other nodes", k)
+		}
+	}
+	if x := v.object("supervision"); x.given() {
+		if _, err := c.peekSupervision(x).Plain(); err != nil {
+			c.at(x.n, "supervision: a routee on another node (routing.nodes) is supervised there, without the router: %v", err)
+		}
+	}
 }
 
 // wrongKeys reports keys of routing that do not apply to the logic.
@@ -263,12 +303,23 @@ func (a *Actor) Shown() string {
 	case r == nil:
 		return typ
 	case r.Pool == 0:
-		return fmt.Sprintf("%s to %s", r.kind(), strings.Join(r.To, ", "))
+		return fmt.Sprintf("%s to %s%s", r.kind(), strings.Join(r.To, ", "), r.where())
 	case r.Resizer != nil:
 		return fmt.Sprintf("%s, a pool of %d to %d of %s", r.kind(), min(r.Pool, r.Resizer.Lower), r.Resizer.Upper, typ)
 	default:
-		return fmt.Sprintf("%s, a pool of %d of %s", r.kind(), r.Pool, typ)
+		return fmt.Sprintf("%s, a pool of %d of %s%s", r.kind(), r.Pool, typ, r.where())
 	}
+}
+
+// where says on which nodes the routees are, if not on this one.
+func (r *Routing) where() string {
+	switch r.Nodes {
+	case "":
+		return ""
+	case "*":
+		return " on all nodes"
+	}
+	return " on nodes with the role " + r.Nodes
 }
 
 // routed makes the props of a router. Its supervision is also that which its routees apply to their own
@@ -276,11 +327,18 @@ func (a *Actor) Shown() string {
 func (b *Bundle) routed(a *Actor) host.Props {
 	r := a.Routing
 	var c router.Config
-	if make := r.make(); r.Pool > 0 {
-		l := a.Limits
-		l.Tree = host.TreeLimits{}
+	make, over := r.make(), r.Nodes != "" && b.node != nil
+	role := strings.TrimPrefix(r.Nodes, "*")
+	l := a.Limits
+	l.Tree = host.TreeLimits{}
+	switch {
+	case r.Pool > 0 && over:
+		c = router.Pool(r.Pool, host.Props{}, make).WithNodes(routees.Pool(b.node, role, a.Name, b.onNode(a, l)), r.PerNode)
+	case r.Pool > 0:
 		c = router.Pool(r.Pool, b.single(a).WithLimits(l).WithLifetime(a.Lifetime), make).WithSupervision(a.Supervision)
-	} else {
+	case over:
+		c = router.Group(make).WithElsewhere(routees.Group(b.node, role, r.To...))
+	default:
 		c = router.Group(make, r.To...)
 	}
 	if r.Resizer != nil {
@@ -293,7 +351,11 @@ func (b *Bundle) routed(a *Actor) host.Props {
 
 // danglingRoutees reports paths of routers that match no actor of the bundle.
 func (c *checker) danglingRoutees(actor view, paths []string, spawners map[string]bool) {
+	elsewhere := actor.object("routing").has("nodes") // the actors may be of the bundles of other nodes
 	for _, p := range actor.items("to") {
+		if elsewhere {
+			break
+		}
 		c.danglingAt(p.n, "to", paths, spawners)
 	}
 	for _, p := range actor.object("keyed").items("manage") {

@@ -29,6 +29,10 @@ type Config struct {
 	pool    bool
 	resizer *Resizer
 
+	elsewhere Elsewhere // nil: its paths are all
+	nodes     Nodes     // nil: this one
+	most      int       // routees on a node; 0: any number
+
 	managers, admitted []string
 	questions          int
 	bytes              int64
@@ -111,7 +115,7 @@ func (c Config) Check() error {
 	if c.questions < 0 || c.bytes < 0 {
 		add("%d questions and %d bytes, both must be at least 0", c.questions, c.bytes)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkNodes()...)...)
 }
 
 func (c Config) balances() bool {
@@ -126,7 +130,7 @@ func (c Config) balances() bool {
 // neither can the router: its restarts would change nothing.
 func (c Config) Props() host.Props {
 	wrong := c.Check()
-	if c.pool {
+	if c.pool && c.nodes == nil {
 		if err := c.worker.Check(); err != nil {
 			wrong = errors.Join(wrong, fmt.Errorf("router: the routee: %w", err))
 		}
@@ -142,7 +146,7 @@ func (c Config) Props() host.Props {
 	}
 	managers, admitted := glob.CompilePaths(c.managers), glob.CompilePaths(c.admitted)
 	l := c.limits
-	l.Replies, l.Timers, l.Asks, l.Children, l.Watches = c.questions, c.questions, 10*c.questions, MaxRoutees, 2*MaxRoutees
+	l.Replies, l.Timers, l.Asks, l.Children, l.Watches = c.questions, c.questions+1, 10*c.questions, MaxRoutees, 2*MaxRoutees
 	p := host.Behave(c.name, func() host.Behaviour {
 		return &head{Config: c, size: c.size, managed: managers, admits: admitted}
 	}).WithLimits(l).WithSupervision(c.strategy)

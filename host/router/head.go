@@ -27,6 +27,7 @@ type head struct {
 	numbers  uint64                     // of routees
 	messages int                        // routed, for the resizer
 	due      bool                       // the resizer is to be asked
+	over     *overNodes                 // nil: all routees are on this node
 	picked   []int
 	msg      host.Message // the logic gets a pointer to it, so that nothing is allocated
 }
@@ -44,12 +45,14 @@ func (h *head) Start(ctx *host.Context, _ *abi.Failure) *abi.Failure {
 		b.head, h.boxes = h, map[abi.Ref]*workerMailbox{}
 	}
 	h.routees, h.missing, h.leaving, h.messages, h.due = nil, nil, map[abi.Ref]bool{}, 0, false
-	for size := h.adopt(ctx); size < h.size; size++ {
+	h.beginOverNodes(ctx)
+	for size := h.adopt(ctx); size < h.size && h.nodes == nil; size++ {
 		if err := h.spawn(ctx); err != nil {
 			return failed(err)
 		}
 	}
 	h.missing = slices.Clone(h.paths)
+	h.renew(ctx)
 	h.refresh(ctx)
 	h.changed()
 	return nil
@@ -68,6 +71,9 @@ func (h *head) adopt(ctx *host.Context) int {
 		}
 		if ctx.Watch(ref) == nil && len(h.routees) < h.size {
 			h.join(Routee{Ref: ref, Name: ref.Name(), sys: ctx.System()})
+			if h.nodes != nil {
+				h.over.on[ref.UID()] = nodeOf(ref.Name())
+			}
 		}
 	}
 	return len(h.routees)
@@ -104,7 +110,7 @@ func (h *head) changed() {
 	if len(h.routees) > 0 {
 		changed(h.logic, h.routees)
 	}
-	if h.pool {
+	if h.pool && h.nodes == nil {
 		h.size = 0
 		for i := range h.routees {
 			if h.routees[i].own() {
@@ -135,7 +141,9 @@ func (h *head) Handle(ctx *host.Context, _ int) *abi.Failure {
 		case abi.KindTerminated:
 			h.ended(ctx, h.msg.Sender)
 		case abi.KindTimer:
-			if h.asks != nil {
+			if h.msg.Correlation == refillTimer {
+				h.retry(ctx)
+			} else if h.asks != nil {
 				h.asks.tick(ctx, h.msg.Correlation)
 			}
 		case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
@@ -158,6 +166,7 @@ func (h *head) receive(ctx *host.Context) {
 		h.due = h.messages%r.Every == 0 || len(h.routees) == 0
 		h.messages++
 	}
+	h.renew(ctx)
 	if len(h.missing) > 0 {
 		h.refresh(ctx)
 	}
@@ -255,14 +264,14 @@ func (h *head) refresh(ctx *host.Context) {
 	missing := h.missing[:0]
 	before := len(h.routees)
 	for _, p := range h.missing {
-		at, err := ctx.System().AddressOf(p)
+		at, err := ctx.System().AddressOf(h.target(p))
 		if err != nil || !at.Kept() && at.To == ctx.Self() {
 			missing = append(missing, p)
 			continue
 		}
 		r := Routee{Name: p, sys: ctx.System()}
 		if at.Kept() {
-			r.kept = &kept{at: at}
+			r.kept = &kept{at: at, far: at.To.UID().Node() != ctx.Self().UID().Node()}
 		} else {
 			r.Ref = at.To
 		}
@@ -275,7 +284,7 @@ func (h *head) refresh(ctx *host.Context) {
 	h.missing = missing
 	if len(h.routees) != before { // in the order of the paths, after the pool's own
 		slices.SortStableFunc(h.routees, func(a, b Routee) int {
-			return slices.Index(h.paths, a.Name) - slices.Index(h.paths, b.Name)
+			return h.place(a.Name) - h.place(b.Name)
 		})
 		h.changed()
 	}
@@ -298,15 +307,20 @@ func (h *head) forget(i int) {
 // left notes that an actor is no longer a routee.
 func (h *head) left(r *Routee) {
 	if !r.own() {
-		h.missing = append(h.missing, r.Name)
+		h.missing = append(h.missing, r.Name) // renewElsewhere drops those that do not come back
 	}
 	delete(h.boxes, r.Ref.UID())
 }
 
 // ended handles the end of a child.
 func (h *head) ended(ctx *host.Context, ref host.Ref) {
+	leaves := h.leaving[ref.UID()]
 	delete(h.leaving, ref.UID())
 	h.missed(ref)
+	if h.nodes != nil {
+		h.endedOn(ctx, ref, leaves)
+		return
+	}
 	if h.resizer != nil {
 		h.due = h.size < h.resizer.Lower
 	} else if h.pool && len(h.routees) == 0 && len(h.missing) == 0 {
@@ -318,6 +332,13 @@ func (h *head) ended(ctx *host.Context, ref host.Ref) {
 // they have handled what waits for them.
 func (h *head) resize(ctx *host.Context, by int) (err error) {
 	by = min(by, MaxRoutees-len(h.routees)-len(h.missing))
+	if h.nodes != nil {
+		h.size = max(0, h.size+by)
+		if by >= 0 {
+			h.fill(ctx)
+			return nil
+		}
+	}
 	for ; by > 0 && err == nil; by-- {
 		err = h.spawn(ctx)
 	}
@@ -351,6 +372,9 @@ func (h *head) Rewind(*host.Context) bool { return true }
 
 // End implements host.Behaviour: askers that wait for an answer of the router itself get an error.
 func (h *head) End(_ *host.Context, end host.End) {
+	if h.over != nil {
+		h.over.stop()
+	}
 	if h.asks != nil {
 		h.asks.end(end)
 	}

@@ -8,12 +8,16 @@ import "github.com/wasmactors/wasmactors/host"
 // kept is such a routee. It belongs to the router's turns.
 type kept struct {
 	at     host.Address
-	passed int // messages of the router's that may wait at the keeper
+	far    bool // on another node, of which nothing is known here: whoever is at the path is the routee
+	passed int  // messages of the router's that may wait at the keeper
 }
 
 // load is the load of the actor, plus what the router has sent it and the keeper has perhaps not
 // handed on yet.
 func (k *kept) load(sys *host.System) (host.Load, bool) {
+	if k.far {
+		return host.Load{Open: true}, true
+	}
 	keeper, alive := sys.Load(k.at.To)
 	if !alive {
 		return host.Load{}, false

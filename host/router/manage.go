@@ -131,6 +131,10 @@ var (
 // manage handles a message for the router itself.
 func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 	rank := h.rankOf(ctx, m)
+	if op == opRenew && rank == goCode {
+		h.renew(ctx)
+		return
+	}
 	if rank == anyActor {
 		h.complain(ctx, errDenied)
 		return
@@ -231,6 +235,7 @@ func (h *head) remove(ctx *host.Context, m host.Message) error {
 	}
 	r := h.routees[i]
 	if r.own() {
+		h.size-- // or one over several nodes begins another
 		h.leave(ctx, r.Ref)
 		return nil
 	}
