@@ -1,9 +1,12 @@
 package bundle
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/host"
 )
 
 // What the manifest says of routers over nodes is checked, each mistake at its place.
@@ -75,6 +78,30 @@ func TestRoutersOverNodes(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/user/group", "/user/all"} {
+		if got := p.ask(path, "heard"); got != "" {
+			t.Errorf("%s answers %q", path, got)
+		}
+	}
+}
+
+// Without a cluster all of it is on this node.
+func TestRoutersOverNodesAlone(t *testing.T) {
+	p := placedWith(t, func(_ int, c host.Config) host.Config { return c }, "modules: {m: {wasm: g.wasm}}\ncluster: {}\nactors:\n"+
+		"  idle: {type: m/spawn-child}\n  group: {to: [/user/idle], routing: {nodes: far}}\n  pool: {type: m/spawn-child, pool: 3, routing: {nodes: far, per-node: 1}}\n")
+	s := p.nodes[0]
+	if err := s.system.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	s.bundle.Join(nil)
+	var err error
+	if s.system, err = s.bundle.Start(func(c host.Config) host.Config { return c.WithManual().WithClock(p.Clock) }, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.pass(time.Second)
+	if all := s.system.Select("/user/pool/*"); len(all) != 3 {
+		t.Errorf("the pool has %v", all)
+	}
+	for _, path := range []string{"/user/group", "/user/pool"} {
 		if got := p.ask(path, "heard"); got != "" {
 			t.Errorf("%s answers %q", path, got)
 		}

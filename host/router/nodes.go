@@ -35,17 +35,24 @@ type Far struct {
 type Nodes interface {
 	// Watch has changed called when the nodes may be others, until stop is called. changed does not block.
 	Watch(changed func()) (stop func())
-	// Names are the names of the nodes of now; of those with equally many routees the first gets the next one.
-	Names() []string
+	// Spots are the nodes of now; of those that are equally suited the first gets the next routee.
+	Spots() []Spot
 	// Worker makes the props of a routee that runs on a node.
 	Worker(parent host.Ref, node string) (host.Props, error)
+}
+
+// Spot is a node.
+type Spot struct {
+	Node string
+	Zone string // where it is, such as a room or a building; "": not known
 }
 
 // WithElsewhere gives a group routees on other nodes. What is waiting there is not known here, so neither SmallestMailbox nor
 // a bound of ConsistentHashing's load can be its logic.
 func (c Config) WithElsewhere(e Elsewhere) Config { c.elsewhere = e; return c }
 
-// WithNodes has the routees of a pool run on several nodes, each where the fewest are, at most most on one (0: any number). A routee
+// WithNodes has the routees of a pool run on several nodes, at most most on one (0: any number): each in the zone that has the fewest, and there
+// on the node that has the fewest. A routee
 // that ends is begun anew, after a second or, when that goes on, up to 30 s. The pool has the size that it was given, or as many
 // as the nodes take. Worker's props take the place of the pool's. It has no resizer, and does not balance; its logic can
 // be none that looks at mailboxes, see [Config.WithElsewhere].
@@ -182,26 +189,35 @@ func nodeOf(name string) string { return name[:max(strings.LastIndexByte(name, '
 
 // fill starts routees on nodes until there are enough, or none has room.
 func (h *head) fill(ctx *host.Context) {
-	have, own := map[string]int{}, 0
+	spots := h.nodes.Spots()
+	zones := map[string]string{}
+	for _, x := range spots {
+		zones[x.Node] = x.Zone
+	}
+	on, in, own := map[string]int{}, map[string]int{}, 0
+	count := func(node string) {
+		on[node]++
+		in[zones[node]]++
+		own++
+	}
 	for _, r := range h.routees {
 		if r.own() {
-			have[h.over.on[r.Ref.UID()]]++
-			own++
+			count(h.over.on[r.Ref.UID()])
 		}
 	}
-	names := h.nodes.Names()
 	for own < h.size {
-		free := slices.DeleteFunc(slices.Clone(names), func(node string) bool { return h.over.avoided[node] || h.most > 0 && have[node] >= h.most })
+		free := slices.DeleteFunc(slices.Clone(spots), func(x Spot) bool { return h.over.avoided[x.Node] || h.most > 0 && on[x.Node] >= h.most })
 		if len(free) == 0 {
 			break
 		}
-		node := slices.MinFunc(free, func(a, b string) int { return cmp.Compare(have[a], have[b]) })
+		node := slices.MinFunc(free, func(a, b Spot) int {
+			return cmp.Or(cmp.Compare(in[a.Zone], in[b.Zone]), cmp.Compare(on[a.Node], on[b.Node]))
+		}).Node
 		if err := h.spawnOn(ctx, node); err != nil {
 			h.avoid(ctx, node)
 			continue
 		}
-		have[node]++
-		own++
+		count(node)
 	}
 	h.changed()
 }

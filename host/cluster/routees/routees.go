@@ -76,13 +76,13 @@ type pool struct {
 	worker func(parent host.Ref, node string) (host.Props, error)
 }
 
-// Names implements router.Nodes, in an order that follows from path and names alone.
-func (p *pool) Names() (all []string) {
+// Spots implements router.Nodes, in an order that follows from path and names alone.
+func (p *pool) Spots() (all []router.Spot) {
 	for _, m := range p.members() {
-		all = append(all, m.Name)
+		all = append(all, router.Spot{Node: m.Name, Zone: m.Zone})
 	}
-	slices.SortStableFunc(all, func(a, b string) int {
-		return cmp.Compare(cluster.Hash(b, "\x00", p.path), cluster.Hash(a, "\x00", p.path))
+	slices.SortStableFunc(all, func(a, b router.Spot) int {
+		return cmp.Compare(cluster.Hash(b.Node, "\x00", p.path), cluster.Hash(a.Node, "\x00", p.path))
 	})
 	return all
 }

@@ -28,6 +28,7 @@ type net struct {
 type life struct {
 	net     *net
 	name    string
+	zone    string
 	machine *clustertest.Machine
 	node    *cluster.Node
 	system  *host.System
@@ -39,13 +40,15 @@ func newNet(t *testing.T) *net {
 }
 
 // start starts a node with an actor /user/a, which says who it is, if it has the role back. Its door takes children of others if takes.
-func (n *net) start(name, role string, takes bool) *life {
-	l := &life{net: n, name: name}
+func (n *net) start(name, role string, takes bool) *life { return n.startIn("", name, role, takes) }
+
+func (n *net) startIn(zone, name, role string, takes bool) *life {
+	l := &life{net: n, name: name, zone: zone}
 	number := uint16(0)
 	l.machine = n.Machine(func() uint16 { return number })
 	n.lives = append(n.lives, l)
 	c, err := cluster.New(cluster.Config{
-		Name: name, Roles: []string{role}, Lease: 4 * time.Second, ID: uint64(len(n.lives)), Directory: l.machine, Links: l.machine, Clock: l.machine, Since: l.machine.Since,
+		Name: name, Roles: []string{role}, Zone: zone, Lease: 4 * time.Second, ID: uint64(len(n.lives)), Directory: l.machine, Links: l.machine, Clock: l.machine, Since: l.machine.Since,
 		Lost: func(error) { l.over = true },
 	})
 	if err != nil {
@@ -344,6 +347,76 @@ func TestAdjust(t *testing.T) {
 		n.pass(5 * time.Second)
 		if all := front.routees(r); len(all) != c.want {
 			t.Errorf("adjusted by %d: %v", c.by, all)
+		}
+	}
+}
+
+// The routees of a pool are apart by zones first: a zone of one node has as many as one of three, as far as it may.
+func TestZones(t *testing.T) {
+	for _, c := range []struct {
+		size, most int
+		want       map[string]int
+	}{
+		{2, 0, map[string]int{"east": 1, "west": 1}},
+		{6, 0, map[string]int{"east": 3, "west": 3}},
+		{6, 2, map[string]int{"east": 2, "west": 4}},
+	} {
+		n := newNet(t)
+		front := n.start("f", "front", false)
+		n.startIn("east", "e1", "back", true)
+		for i := range 3 {
+			n.startIn("west", fmt.Sprint("w", i), "back", true)
+		}
+		r := front.spawn("r", poolOf(front, c.size, c.most))
+		n.pass(5 * time.Second)
+		zones := map[string]int{}
+		for who, times := range front.ask(r, c.size, nil) {
+			for _, l := range n.lives {
+				if l.name == who {
+					zones[l.zone] += times
+				}
+			}
+		}
+		n.want(zones, c.want)
+	}
+}
+
+// A node without an actor at the path is a routee, and who asks is told.
+func TestAPathWithoutAnActor(t *testing.T) {
+	n := newNet(t)
+	front := n.start("f", "front", false)
+	n.start("b1", "back", false)
+	r := front.spawn("r", router.Group(router.RoundRobin).WithElsewhere(Group(front.node, "back", "/user/nobody")))
+	if all := front.routees(r); len(all) != 1 {
+		t.Errorf("routees %v", all)
+	}
+	n.want(front.ask(r, 2, nil), map[string]int{host.ErrUnknown.Error(): 2})
+}
+
+// What cannot be together is refused.
+func TestCheck(t *testing.T) {
+	n := newNet(t)
+	l := n.start("f", "front", false)
+	group, pool := Group(l.node, "", "/user/a"), Pool(l.node, "", "/user/r", nil)
+	for name, c := range map[string]router.Config{
+		"a pool with routees elsewhere": router.Pool(1, host.Func(l.says), router.RoundRobin).WithElsewhere(group),
+		"a group with nodes":            router.Group(router.RoundRobin).WithNodes(pool, 0),
+		"smallest mailbox":              router.Group(router.SmallestMailbox).WithElsewhere(group),
+		"balancing":                     router.Pool(1, host.Props{}, router.Balancing).WithNodes(pool, 0),
+		"a bounded load":                router.Group(router.ConsistentHashing(router.Hashing{Load: 2})).WithElsewhere(group),
+		"a resizer":                     router.Pool(1, host.Props{}, router.RoundRobin).WithNodes(pool, 0).WithResizer(router.DefaultResizer()),
+		"fewer than none":               router.Pool(1, host.Props{}, router.RoundRobin).WithNodes(pool, -1),
+	} {
+		if c.Check() == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	for _, c := range []router.Config{
+		router.Group(router.Broadcast).WithElsewhere(group), router.Pool(1, host.Props{}, router.RoundRobin).WithNodes(pool, 1),
+		router.Group(router.ConsistentHashing(router.Hashing{})).WithElsewhere(group),
+	} {
+		if err := c.Check(); err != nil {
+			t.Error(err)
 		}
 	}
 }
