@@ -145,17 +145,17 @@ func (b *Bundle) spawnOptions() func([]byte) (host.SpawnOptions, error) {
 }
 
 // child makes the props of a child that runs elsewhere, of a module's code as it is now.
-func (x *codes) child(node remote.Node, place remote.Place, m *host.Module, c remote.Child) (host.Props, error) {
-	module, hash, read, ok := x.of(m.Image())
+func (c *codes) child(node remote.Node, place remote.Place, m *host.Module, of remote.Child) (host.Props, error) {
+	module, hash, read, ok := c.of(m.Image())
 	digest, err := hex.DecodeString(hash)
 	if err != nil || !ok {
 		return host.Props{}, errors.New("the module of the child is just being replaced: try again")
 	}
-	if !slices.Contains(m.Image().Description().Types, c.Type) {
-		return host.Props{}, fmt.Errorf("the module %s has no type %.80q", module, c.Type)
+	if !slices.Contains(m.Image().Description().Types, of.Type) {
+		return host.Props{}, fmt.Errorf("the module %s has no type %.80q", module, of.Type)
 	}
-	c.Digest, c.Code, c.Module = digest, read, module
-	return remote.Props(node, place, c)
+	of.Digest, of.Code, of.Module = digest, read, module
+	return remote.Props(node, place, of)
 }
 
 // onNode makes the routees of a pool that run on several nodes.

@@ -114,7 +114,7 @@ type overNodes struct {
 
 // beginOverNodes has the head told of nodes that come and go.
 func (h *head) beginOverNodes(ctx *host.Context) {
-	watch := func(func()) func() { return nil }
+	var watch func(func()) func()
 	switch {
 	case h.elsewhere != nil:
 		watch = h.elsewhere.Watch
