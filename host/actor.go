@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,12 +24,12 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/internal/work"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
-	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // actor is an actor as the host sees it: a task of the dispatcher, a mailbox, a queue of
@@ -40,49 +39,42 @@ type actor struct {
 	// The fields that a look at all actors reads share a few cache lines: see AppendInfo.
 
 	// Fixed when it is made.
-	task   dispatch.Task
+	place  workplace.Place
 	sys    *System
 	parent *actor // nil for the guardians
-	uid    abi.Ref
-	path   string // with scheme and system
-	props  *Props // what it was made with, args apart: see rules
+	identity
 
 	// For any goroutine.
-	account    account.Account // to read
-	life       life.Machine    // read only
-	holds      holds           // to read
-	begun      atomic.Bool     // the present incarnation has started; to read
-	killing    atomic.Bool     // an alarm is set that kills the turn
-	asleep     atomic.Bool     // a guest that has given its instance back; to read
-	tally      look.Tally
-	startedAt  atomic.Int64 // ns since 1970, 0: no incarnation has begun
-	number     atomic.Uint64
-	failed     atomic.Pointer[LastFailure]
-	box        box.Box
-	sysq       sysmail.Queue
-	gate       gate.Gate // its Policy
-	alarms     alarm.Board
-	replies    atomic.Int32 // handles that were not used yet
-	throughput int32        // fixed: messages before others get their turn; below 0: with a deadline
-	counted    look.Counted // in a census
-	due        atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
-	tapped     look.Taps
-	rest       atomic.Int64                   // see System.Rest
-	last       atomic.Pointer[life.LastTurns] // below it; nil: it does not wait for its children's end
-	renewals   int32                          // that its supervisor has not dealt with; within Run
-	timedNext  uint32                         // the turn that is timed next, in the low bits of turns: see timedTurn
+	account      account.Account // to read
+	life         life.Machine    // read only
+	life.Present                 // to read
+	killing      atomic.Bool     // an alarm is set that kills the turn
+	asleep       atomic.Bool     // a guest that has given its instance back; to read
+	tally        look.Tally
+	failed       atomic.Pointer[LastFailure]
+	box          box.Box
+	sysq         sysmail.Queue
+	gate         gate.Gate // its Policy
+	alarms       alarm.Board
+	replies      atomic.Int32 // handles that were not used yet
+	throughput   int32        // fixed: messages before others get their turn; below 0: with a deadline
+	counted      look.Counted // in a census
+	due          atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
+	tapped       look.Taps
+	rest         atomic.Int64                   // see System.Rest
+	last         atomic.Pointer[life.LastTurns] // below it; nil: it does not wait for its children's end
+	renewals     int32                          // that its supervisor has not dealt with; within Run
+	timedNext    uint32                         // the turn that is timed next, in the low bits of turns: see timedTurn
 
 	// Fixed when it is made, except for args and rules, which a renewal changes between two incarnations. Args are only
 	// read within Run.
-	elements []string // of the path, without the system
-	rules    atomic.Pointer[rules]
-	alike    *likeness.Last[rules] // of the children; in the family's lock
-	args     []byte
-	tree     *tree
-	pool     *account.Pool         // of it and all below it, or of an ancestor
-	member   family.Member[*actor] // of the parent's family
+	rules  atomic.Pointer[rules]
+	alike  *likeness.Last[rules] // of the children; in the family's lock
+	args   []byte
+	tree   *tree
+	pool   *account.Pool         // of it and all below it, or of an ancestor
+	member family.Member[*actor] // of the parent's family
 
-	disp      *dispatch.Dispatcher // that its turns run on
 	behaviour Behaviour
 	turn      interruptible // the behaviour, if its turns can be ended from outside
 	ctx       Context
@@ -108,54 +100,7 @@ type actor struct {
 	sealed    *sealed     // nil: none of its turns was recorded yet, and its mailbox is not
 }
 
-// holds are reasons why an actor does not handle messages, besides its life. Any goroutine
-// may look, only the actor's own run changes them.
-type holds struct{ set atomic.Uint32 }
-
-const (
-	holdGrace    uint32 = 1 << iota // shortly after a delayed restart
-	holdInstance                    // there is no instance at the moment
-	holdPaused                      // an operator has paused it
-	holdBelow                       // so is all below it; only with holdPaused
-	holdRenewal                     // its supervisor has been told to restart it
-	holdCommit                      // its turn waits for the recorder
-	holdStill                       // see durability.still
-	holdSwap                        // its code is about to be exchanged
-)
-
-func (h *holds) none() bool           { return h.set.Load() == 0 }
-func (h *holds) has(what uint32) bool { return h.set.Load()&what != 0 }
-func (h *holds) add(what uint32)      { h.set.Store(h.set.Load() | what) }
-func (h *holds) drop(what uint32)     { h.set.Store(h.set.Load() &^ what) }
-
 var nullPayload = message.Null
-
-// Name is the last element of the path.
-func (a *actor) Name() string { return a.path[strings.LastIndexByte(a.path, '/')+1:] }
-
-// Type is the type that the actor's props state.
-func (a *actor) Type() string { return a.props.typ }
-
-// Lifetime says after which kinds of end the actor is restarted.
-func (a *actor) Lifetime() supervision.Lifetime { return a.props.life }
-
-// Significant reports whether its end counts for its supervisor's.
-func (a *actor) Significant() bool { return a.props.significant }
-
-// StartedAt is when the present incarnation began.
-func (a *actor) StartedAt() time.Time {
-	if at := a.startedAt.Load(); at != 0 {
-		return time.Unix(0, at)
-	}
-	return time.Time{}
-}
-
-func (a *actor) ref() Ref {
-	if a == nil {
-		return Ref{}
-	}
-	return newRef(a.uid, a.path)
-}
 
 func uidOf(a *actor) abi.Ref { return a.uid }
 
@@ -227,20 +172,8 @@ func (a *actor) random() *rand.Rand {
 	return a.dice.Rand
 }
 
-// running reports whether the actor is within Run. Any goroutine may ask.
-func (a *actor) running() bool { return a.task.Running() }
-
 // turnCount is the number of turns until the last Run. Any goroutine may ask.
 func (a *actor) turnCount() uint64 { return a.tally.Turns.Load() }
-
-// open reports whether messages may be handled now.
-func (a *actor) open() bool { return a.holds.none() && a.life.Open() }
-
-// Incarnation is 0 at first and one more after every restart. Any goroutine may ask.
-func (a *actor) Incarnation() uint64 { return a.number.Load() }
-
-// wake schedules the actor, on the caller's worker if there is one.
-func (a *actor) wake(scr *scratch) { a.disp.Schedule(&a.task, scr.worker()) }
 
 // enter is the context of a call of the behaviour; leave ends it.
 func (a *actor) enter(scr *scratch, e *mailbox.Envelope) *Context {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -39,7 +40,7 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 		return nil, false
 	case instance.NoRoom(err) && !instance.Hopeless(err):
 		g.start = &starting{s.cause, s.held} // s itself would always be on the heap
-		a.holds.add(holdInstance)
+		a.life.Hold(life.Starved)
 		g.inst.TryAgain("start", err, sysmail.Msg{Kind: sysmail.Instance})
 		return nil, true
 	case instance.NoRoom(err):
@@ -82,7 +83,7 @@ func (g *guest) startsLater(f *abi.Failure, s starting) bool {
 	}
 	g.inst.Release()
 	g.start = &starting{s.cause, s.held}
-	g.actor.holds.add(holdInstance)
+	g.actor.life.Hold(life.Starved)
 	g.inst.TryAgain("start", f, sysmail.Msg{Kind: sysmail.Instance})
 	return true
 }

@@ -113,8 +113,8 @@ func TestAStartThatWaitsCanBeOverruled(t *testing.T) {
 			l.Stop(first)
 			l.run()
 			l.pass(instance.MostRetry)
-			if got := l.state("second"); got != c.state || a.begun.Load() != c.begun {
-				t.Errorf("it is %s, begun: %v", got, a.begun.Load())
+			if got := l.state("second"); got != c.state || a.life.Begun.Load() != c.begun {
+				t.Errorf("it is %s, begun: %v", got, a.life.Begun.Load())
 			}
 		})
 	}

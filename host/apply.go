@@ -71,7 +71,7 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 		if a.sys.cfg.tracer == nil {
 			e.SetHeaders(cmd.Headers)
 		} else {
-			a.sys.mark(scr, e, cmd.Headers)
+			a.sys.tracing.Choose(&scr.trace, e, cmd.Headers)
 		}
 	}
 	if last := g.lastTo; last != nil && last.uid == cmd.ToRef {

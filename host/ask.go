@@ -55,7 +55,7 @@ func (s *System) requestMarked(to Ref, v any, flags uint16) (*Pending, error) {
 	e.Flags |= flags
 	span := s.fromOutside(context.Background(), SendSpan, to, e)
 	p, err := s.outside.Request(to, e, outside.Patience{})
-	s.sent(span, err)
+	s.tracing.Sent(span, err)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/work"
@@ -310,7 +311,7 @@ func TestARestartWaitsForABusySupervisor(t *testing.T) {
 				t.Errorf("no answer; %v", l.View().Tree())
 			}
 			l.table.Each(func(a *actor) {
-				if a.holds.has(holdRenewal) {
+				if a.life.Held(life.Renewed) {
 					t.Errorf("%s waits", a.path)
 				}
 			})

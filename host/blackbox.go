@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
@@ -136,9 +137,9 @@ func undone(g *guest, scr *scratch, done int, f *abi.Failure) *abi.Failure {
 		f.Kind == abi.FailureGuestError || f.Kind == abi.FailureKilled || f.Kind == abi.FailureHost {
 		return f
 	}
-	if a.holds.add(holdSwap); g.trial.Fail(f) {
+	if a.life.Hold(life.Swapping); g.trial.Fail(f) {
 		return nil
 	}
-	a.holds.drop(holdSwap)
+	a.life.LetGo(life.Swapping)
 	return f
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
@@ -40,14 +39,8 @@ func (h boxHost) Reserve(bytes int64, must bool) error {
 	return h.a.account.GrowMailbox(bytes)
 }
 
-// trim drops what exceeds the bound of messages that wait for a restart.
-func (a *actor) trim() {
-	if a.box.Hosted != nil {
-		a.box.Hosted.Trim(a.gate.Bound())
-		return
-	}
-	a.gate.Trim(&a.box, mark.IsMail, a.evict)
-}
+// evict makes a dead letter of one of the oldest messages when too many wait for a restart.
+func (h boxHost) evict(e *Envelope) { h.Dropped(e, DeadEvicted) }
 
 // introduce introduces the mailbox of an actor to the actor, and what stands before a recorded one.
 func introduce(a *actor) {
@@ -74,7 +67,7 @@ func (s *System) Offer(ctx context.Context, to Ref, v any) (err error) {
 	}
 	if s.cfg.tracer != nil || e.Value != nil {
 		span := s.fromOutside(ctx, SendSpan, to, e)
-		defer func() { s.sent(span, err) }()
+		defer func() { s.tracing.Sent(span, err) }()
 	}
 	return s.deliverPatiently(ctx, to.UID(), e)
 }
@@ -116,7 +109,7 @@ func (a *actor) acceptLater(ctx context.Context, w WaitingMailbox, e *mailbox.En
 	err := w.PushWait(ctx, e)
 	switch {
 	case err == nil:
-		a.wake(nil)
+		a.place.Wake(nil)
 		return 0, nil
 	case errors.Is(err, ErrStopped):
 		return DeadStopped, ErrStopped

@@ -140,7 +140,7 @@ func keepSolid(ctx context.Context, s *System) error {
 		}
 		d.solid.Store(false)
 		for _, a := range all {
-			a.wake(nil)
+			a.place.Wake(nil)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func keepSolid(ctx context.Context, s *System) error {
 func atRest(all []*actor) (rest bool) {
 	rest = true
 	for _, a := range all {
-		if !a.disp.Visit(&a.task, func() { rest = rest && !a.isHeld() && !a.sysq.Waiting() }) {
+		if !a.place.Visit(func() { rest = rest && !a.isHeld() && !a.sysq.Waiting() }) {
 			return false
 		}
 	}
@@ -158,8 +158,8 @@ func atRest(all []*actor) (rest bool) {
 
 // visit calls f as if it were a run of an actor whose runs do nothing; false if ctx ends before.
 func visit(ctx context.Context, a *actor, f func()) bool {
-	for !a.disp.Visit(&a.task, f) {
-		if a.wake(nil); a.sys.cfg.manual {
+	for !a.place.Visit(f) {
+		if a.place.Wake(nil); a.sys.cfg.manual {
 			a.sys.RunUntilIdle(1 << 30)
 		}
 		select {
@@ -178,9 +178,9 @@ func thaw(s *System) {
 	if !d.frozen.Load() {
 		d.still.Store(false)
 	}
-	s.user.wake(nil)
+	s.user.place.Wake(nil)
 	for _, a := range durableOf(s) {
-		a.wake(nil)
+		a.place.Wake(nil)
 	}
 }
 
@@ -215,8 +215,8 @@ func wholeOf(a *actor, s *saved.State) error {
 	w := &saved.Whole{
 		Limits: &limits,
 		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
-		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.holds.has(holdPaused), Below: a.holds.has(holdBelow), Begun: a.begun.Load(),
-		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.startedAt.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
+		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.life.Held(life.Paused), Below: a.life.Held(life.Below), Begun: a.life.Begun.Load(),
+		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.Since.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
 		Super: a.super.Save(uidOf), Jitter: a.dice.save(), Noted: &saved.Noted{Record: a.member.Record.State(), Orders: a.member.Orders, Suspended: a.member.Suspended},
 	}
 	if kept := a.props.rare.Get().Options; kept != nil {
@@ -230,9 +230,9 @@ func wholeOf(a *actor, s *saved.State) error {
 		}
 	}
 	switch r := a.restart; {
-	case a.holds.has(holdSwap) && g.trial != nil && g.inst.Load() != nil && g.inst.Load().Poisoned():
+	case a.life.Held(life.Swapping) && g.trial != nil && g.inst.Load() != nil && g.inst.Load().Poisoned():
 		return errNotNow // it is about to go back to its old code
-	case w.Life.Ending(), a.renewals > 0, a.holds.has(holdRenewal), w.Life == life.Restarting && (r == nil || r.leave != nil):
+	case w.Life.Ending(), a.renewals > 0, a.life.Held(life.Renewed), w.Life == life.Restarting && (r == nil || r.leave != nil):
 		return errNotNow
 	case w.Life == life.Failed && !a.member.Suspended && a.parent != a.sys.user:
 		if x := a.parent.super.Save(uidOf); !x.Concerns(a.uid) {
@@ -364,7 +364,7 @@ func (p *repeats) restore(scr *scratch, x *saved.State) error {
 		p.setAside(a, scr)
 		a.tally.Turns.Store(a.turns)
 	}
-	for !a.disp.Visit(&a.task, restore) {
+	for !a.place.Visit(restore) {
 		runtime.Gosched()
 	}
 	if err == nil {
@@ -431,15 +431,15 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 		return err
 	}
 	a.life.Restore(w.Life, w.Suspended)
-	if a.holds.drop(holdPaused | holdBelow); w.Paused {
-		a.holds.add(holdPaused)
+	if a.life.LetGo(life.Paused | life.Below); w.Paused {
+		a.life.Hold(life.Paused)
 	}
 	if w.Below {
-		a.holds.add(holdBelow)
+		a.life.Hold(life.Below)
 	}
-	a.number.Store(x.Incarnation)
-	a.begun.Store(w.Begun)
-	a.startedAt.Store(w.Started)
+	a.Number.Store(x.Incarnation)
+	a.life.Begun.Store(w.Begun)
+	a.Since.Store(w.Started)
 	a.turns, a.orders, a.cause, a.ended, a.crowded = x.Turns, w.Orders, w.Cause, w.Ended, w.Crowded
 	g.spawned, g.turnAt = x.Spawned, w.Turned
 	g.setImage()
@@ -476,12 +476,13 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 	}
 	if w.Start != nil {
 		g.start = &starting{w.Start.Cause, w.Start.Held}
-		a.holds.add(holdInstance)
+		a.life.Hold(life.Starved)
 	}
 	if y := w.Restart; y != nil {
 		r := &restarting{cause: y.Cause, delay: y.Delay, due: y.Over, keep: y.Keep, hold: y.Hold, told: y.Told}
 		if a.restart = r; y.Delay {
-			a.closeGate()
+			b, _ := a.backoff()
+			a.gate.Close(b)
 			a.due.Store(y.Due)
 		}
 		if !r.due {
@@ -498,7 +499,11 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 		}
 	}
 	if y := w.Grace; y != nil {
-		a.loadGrace(y)
+		var held []*mailbox.Envelope
+		for i := range y.Mail {
+			held = append(held, y.Mail[i].Marked(&a.work))
+		}
+		a.gate.LoadGrace(tenant{a}, &a.life, y.All, held, time.Unix(0, y.Due))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -37,7 +38,7 @@ func (a *actor) reserve(scr *scratch, name string, p *Props, uid abi.Ref) (*acto
 		return nil, err
 	}
 	if scr != nil && scr.trace.On {
-		a.sys.origins.Put(uid, trail.Origin{At: scr.trace.Context})
+		a.sys.tracing.Origins.Put(uid, trail.Origin{At: scr.trace.Context})
 	}
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)
@@ -89,12 +90,12 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 		if scr != nil { // within the parent's own Run, which may be a start while ancestors are suspended
 			child.life.Inherit(a.life.Burden())
 		}
-		if a.holds.has(holdBelow) {
-			child.holds.add(holdPaused | holdBelow)
+		if a.life.Held(life.Below) {
+			child.life.Hold(life.Paused | life.Below)
 		}
 		if !a.sys.table.Put(uid, child) {
 			child.closeAccount()
-			child.leaveThread()
+			child.sys.places.Leave(&child.place, child.props.dispatch.isPinned())
 			return nil, ErrNameTaken
 		}
 		child.member.Child = child
@@ -214,19 +215,18 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.turn, _ = a.behaviour.(interruptible)
 	switch {
 	case s.cfg.commit == nil || s.durable != nil && !a.durable && !p.events && s.repeats.Load() == nil:
-		a.task.Init(a)
+		a.place.Init(a)
 	default:
-		a.task.Init(recorded{a})
+		a.place.Init(recorded{a})
 	}
 	if s.durable != nil && (a.durable || p.events) && parent != nil {
 		a.looks = uint8(lookCommit)
 	}
-	if err := a.dispatched(); err != nil {
+	a.throughput = p.dispatch.messages(s.cfg.throughput)
+	if err := s.places.Take(&a.place, p.dispatch.named(), p.dispatch.isPinned()); err != nil {
 		a.closeAccount()
 		return nil, err
 	}
-	if a.disp == s.disp { // pools and threads have workers of their own and no shares
-		a.task.Join(&a.tree.turns)
-	}
+	a.place.Join(&a.tree.turns, s.disp)
 	return a, nil
 }

@@ -40,7 +40,7 @@ func (a recorded) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *a
 		return done, f, false
 	}
 	s.sealedEntry, s.held, s.start = o, true, nil
-	a.holds.add(holdCommit)
+	a.life.Hold(life.Commit)
 	s.batch, scr.batch = scr.batch, s.batch[:0]
 	s.cmds, scr.cmds = scr.cmds, s.cmds[:0]
 	s.ends, scr.ends = scr.ends, s.ends[:0]
@@ -71,7 +71,7 @@ func (a recorded) settle(scr *scratch) bool {
 		return false
 	}
 	s.held, scr.after = false, s.turn.After
-	a.holds.drop(holdCommit)
+	a.life.LetGo(life.Commit)
 	s.batch, scr.batch = scr.batch[:0], s.batch
 	s.cmds, scr.cmds = scr.cmds[:0], s.cmds
 	s.ends, scr.ends = scr.ends[:0], s.ends
@@ -103,7 +103,7 @@ func (a recorded) settle(scr *scratch) bool {
 		a.leave()
 	}
 	if a.sys.cfg.tracer != nil {
-		a.endCall(scr, f, fuel)
+		a.sys.tracing.EndCall(&scr.trace, a, f, fuel)
 	}
 	switch {
 	case start != nil:

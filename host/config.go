@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/clock"
@@ -74,12 +75,12 @@ type Config struct {
 	gate       record.Gate     // recorder, if it is one
 	box        *blackbox.Recorder
 	tape       *recorder.Recorder
-	tracer     Tracer         // nil: nothing is traced
-	pools      []pool         // for actors that block
-	pinned     int            // actors with a thread of their own, at most
-	values     []any          // keys of contexts that asks carry
-	extensions []AnyExtension // that New makes
-	nested     bool           // of a manual system: what a turn wakes runs right after it
+	tracer     Tracer           // nil: nothing is traced
+	pools      []workplace.Pool // for actors that block
+	pinned     int              // actors with a thread of their own, at most
+	values     []any            // keys of contexts that asks carry
+	extensions []AnyExtension   // that New makes
+	nested     bool             // of a manual system: what a turn wakes runs right after it
 	faults     func(*Turn) *abi.Failure
 	allowance  func(r Ref, fuel, memory *uint64)
 	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox

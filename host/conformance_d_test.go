@@ -400,7 +400,7 @@ func TestD11_Suspension(t *testing.T) {
 	l.tell(mid, 2)
 	l.tell(leaf, 3)
 	for path, want := range map[string]string{"top": "failed", "top/mid": "running", "top/mid/leaf": "running"} {
-		if c := l.table.Get(l.at(path).UID()); c.life.State().String() != want || c.box.Len() != 1 || c.open() {
+		if c := l.table.Get(l.at(path).UID()); c.life.State().String() != want || c.box.Len() != 1 || c.life.Open() {
 			t.Errorf("%s: %v, %d wait", path, c.life.State(), c.box.Len())
 		}
 	}

@@ -94,7 +94,12 @@ func (a *actor) carry(scr *scratch, e *effect, failed bool) {
 func (c *Context) Self() Ref { return c.actor.ref() }
 
 // Parent is the actor's supervisor.
-func (c *Context) Parent() Ref { return c.actor.parent.ref() }
+func (c *Context) Parent() Ref {
+	if p := c.actor.parent; p != nil {
+		return p.ref()
+	}
+	return Ref{}
+}
 
 // System is the system that the actor lives in.
 func (c *Context) System() *System { return c.actor.sys }
@@ -185,7 +190,7 @@ func (c *Context) take(e *mailbox.Envelope) *mailbox.Envelope {
 	c.env, c.stashed, c.passed = e, false, false
 	c.taken++
 	if a.sys.cfg.tracer != nil {
-		a.beginTurn(scr, e)
+		a.sys.tracing.BeginTurn(&scr.trace, a, e)
 	}
 	return e
 }
@@ -277,7 +282,7 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, a.uid, a.path, correlation
 	e.Attached = message.StillBelow(a.attachedIn(c.env), e.Attached)
 	if e.Value != nil {
-		a.sys.chosen(e)
+		a.sys.tracing.Chosen(e)
 	}
 	if c.scr == nil {
 		return a.sys.deliver(nil, to, e)

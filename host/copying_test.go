@@ -38,7 +38,7 @@ func inTree(t *testing.T) (sys *System, spawn func(name string, p Props) Ref) {
 	top := must(sys.Spawn("top", Func(func(*Context, Message) error { return nil }).WithLimits(Limits{Tree: bound})))(t)
 	return sys, func(name string, p Props) Ref {
 		ref := must(sys.SpawnBelow(top, name, p))(t)
-		waitFor(t, "the start", func() bool { a := sys.table.Get(ref.UID()); return a.begun.Load() && !a.running() })
+		waitFor(t, "the start", func() bool { a := sys.table.Get(ref.UID()); return a.life.Begun.Load() && !a.place.Running() })
 		return ref
 	}
 }
@@ -81,7 +81,7 @@ func TestRoomForAChildCountsForTheRun(t *testing.T) {
 	idle, full := spawn("idle", puppet(t)), spawn("full", Func(func(*Context, Message) error { return nil }))
 	parent := sys.table.Get(spawn("g", puppet(t)).UID())
 	must(0, sys.Operate().Pause(full, false))(t)
-	waitFor(t, "the pause", func() bool { return !sys.table.Get(full.UID()).open() })
+	waitFor(t, "the pause", func() bool { return !sys.table.Get(full.UID()).life.Open() })
 	for sys.Tell(full, Raw(append([]byte{0x59, 0x04, 0x00}, make([]byte, 1024)...))) == nil {
 	}
 	spent := make(chan [2]bool, 1)
@@ -113,7 +113,7 @@ func TestRunsYieldBeforeLargeCopies(t *testing.T) {
 		ref := must(sys.Spawn(name, c.props))(t)
 		a := sys.table.Get(ref.UID())
 		must(0, sys.Tell(ref, c.fill))(t)
-		waitFor(t, "it is idle", func() bool { return a.turnCount() == 2 && !a.running() })
+		waitFor(t, "it is idle", func() bool { return a.turnCount() == 2 && !a.place.Running() })
 		g := guestOf(a)
 		within := func(what string, want bool, f func(ctx *Context)) {
 			t.Helper()
@@ -158,7 +158,7 @@ func spends(t *testing.T, sys *System, f func(ctx *Context)) bool {
 func TestSavingCountsForTheRun(t *testing.T) {
 	sys := newSystem(t, NewConfig("test").WithWorkers(1).WithIdleAfter(time.Hour).WithClock(&striding{Clock: RealClock()}))
 	a := sys.table.Get(must(sys.Spawn("small", puppet(t)))(t).UID()) // a large one would let others run before
-	waitFor(t, "it is idle", func() bool { return a.begun.Load() && !a.running() })
+	waitFor(t, "it is idle", func() bool { return a.life.Begun.Load() && !a.place.Running() })
 	g := guestOf(a)
 	g.inst.States = &instance.States{}
 	if !spends(t, sys, func(ctx *Context) { g.inst.Checkpoint(ctx.scr.w) }) {
@@ -177,12 +177,12 @@ func TestRepeatedTurnsCountForTheRun(t *testing.T) {
 	top := must(sys.Spawn("top", Func(func(*Context, Message) error { return nil }).WithSupervision(otherwise(supervision.Resume))))(t)
 	ref := must(sys.SpawnBelow(top, "g", Guest(image, "brute")))(t)
 	a := sys.table.Get(ref.UID())
-	waitFor(t, "the start", func() bool { return a.begun.Load() && !a.running() })
+	waitFor(t, "the start", func() bool { return a.life.Begun.Load() && !a.place.Running() })
 	const turns = instance.CheckpointTurns - 2
 	for range turns {
 		must(0, sys.Tell(ref, order(verbSpin, 100_000, nil)))(t)
 	}
-	waitFor(t, "it is idle", func() bool { return a.turnCount() == turns+1 && !a.running() })
+	waitFor(t, "it is idle", func() bool { return a.turnCount() == turns+1 && !a.place.Running() })
 	g := guestOf(a)
 	if len(g.inst.States.Log) != turns {
 		t.Fatal(len(g.inst.States.Log), " turns to repeat")
@@ -221,7 +221,7 @@ func TestResetsCountForTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := sys.table.Get(must(sys.Spawn("", Guest(image, "puppet").WithArgs(script())))(t).UID())
-		waitFor(t, "it is idle", func() bool { return a.begun.Load() && !a.running() })
+		waitFor(t, "it is idle", func() bool { return a.life.Begun.Load() && !a.place.Running() })
 		g := guestOf(a)
 		if size := g.inst.Load().MemoryBytes(); size != uint64(n)*65536 {
 			t.Fatalf("its memory has %d bytes", size)

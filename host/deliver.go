@@ -78,7 +78,7 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 		}
 		return DeadRestarting, ErrRestarting
 	}
-	if most := a.rules.Load().limits.Message; most > 0 && int64(e.Size()) > most && !a.dropTrace(e) {
+	if most := a.rules.Load().limits.Message; most > 0 && int64(e.Size()) > most && !a.sys.tracing.Fits(e, most) {
 		return DeadTooLarge, ErrTooLarge
 	}
 	if err := a.box.Push(e); err != nil {
@@ -87,7 +87,7 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 		}
 		return DeadMailboxFull, err
 	}
-	a.wake(scr)
+	a.place.Wake(scr.worker())
 	return 0, nil
 }
 
@@ -136,7 +136,7 @@ func (a *actor) insist(scr *scratch, e *mailbox.Envelope) {
 		e.Free()
 		return
 	}
-	a.wake(scr)
+	a.place.Wake(scr.worker())
 }
 
 // refuse ends the delivery of a message: it becomes a dead letter, and a waiting asker is notified. The caller keeps the
@@ -196,9 +196,6 @@ func (a *actor) dead(scr *scratch, reason DeadReason, err error, e *mailbox.Enve
 	a.sys.refuse(scr, reason, err, a.uid, a.path, e)
 	e.Free()
 }
-
-// evict makes dead letters of the oldest messages when too many wait for a restart.
-func (a *actor) evict(e *mailbox.Envelope) { a.dead(nil, DeadEvicted, ErrRestarting, e) }
 
 // unidentified answers that no actor is there, or not any more.
 func (s *System) unidentified(scr *scratch, uid abi.Ref, asked *mailbox.Envelope) {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,9 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/internal/dispatch"
-	"github.com/wasmactors/wasmactors/internal/printable"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 )
 
 // Dispatcher says where an actor's turns run, and for how long at a time. The zero value is
@@ -80,105 +77,46 @@ func (d Dispatcher) check(guest bool) error {
 // WithDispatcher sets where the actor's turns run, and for how long at a time.
 func (p Props) WithDispatcher(d Dispatcher) Props { p.dispatch = &d; return p }
 
-// pool is a pool for actors that block.
-type pool struct {
-	name    string
-	workers int
-}
-
 // Bounds of pools and threads.
 const (
 	DefaultPinned = 16
-	MaxPools      = 64
+	MaxPools      = workplace.MostPools
 )
 
 // WithPool gives the system a pool for actors in Go that block in their turns: at most workers
 // turns run on it at a time, 1 to 256; others wait. It uses a goroutine for each. A manual system
 // has no pools: all actors run within Step.
 func (c Config) WithPool(name string, workers int) Config {
-	c.pools = append(slices.Clone(c.pools), pool{name, workers})
+	c.pools = append(slices.Clone(c.pools), workplace.Pool{Name: name, Workers: workers})
 	return c
 }
 
 // WithPinned sets how many actors may have a thread of their own; the default is DefaultPinned.
 func (c Config) WithPinned(n int) Config { c.pinned = max(n, 0); return c }
 
-// checkPools reports what is wrong with the pools.
-func (c Config) checkPools() error {
-	seen := map[string]bool{}
-	for _, p := range c.pools {
-		switch {
-		case !abi.ValidName([]byte(p.name)) || seen[p.name]:
-			return fmt.Errorf("host: %q is not a valid name for a pool, or is in use already", printable.Clip(p.name, 100))
-		case p.workers < 1 || p.workers > dispatch.MaxWorkers:
-			return fmt.Errorf("host: the pool %s has %d workers, must have 1 to %d", p.name, p.workers, dispatch.MaxWorkers)
-		}
-		seen[p.name] = true
-	}
-	if len(seen) > MaxPools {
-		return fmt.Errorf("host: %d pools, at most %d", len(seen), MaxPools)
-	}
-	return nil
-}
-
-func (s *System) openPools() {
-	s.pools = map[string]*dispatch.Dispatcher{}
-	for _, p := range s.cfg.pools {
-		s.pools[p.name] = dispatch.New(dispatch.Config{Workers: p.workers, Fixed: true})
-	}
-}
-
-// closePools waits for the pools and threads, whose actors have stopped.
-func (s *System) closePools(ctx context.Context) {
-	for _, p := range s.cfg.pools {
-		if d := s.pools[p.name]; d != nil && d.Close(ctx) != nil {
-			_ = d.Close(context.Background())
-		}
-	}
-	s.threads.Wait()
-}
-
-// dispatched sets the dispatcher of a new actor.
-func (a *actor) dispatched() error {
-	a.disp, a.throughput = a.sys.disp, int32(min(a.sys.cfg.throughput, math.MaxInt32))
-	d := a.props.dispatch
+// messages is how many messages an actor handles before others have their turn, where usual is the system's; below 0: with a
+// deadline, so that a run looks at one number.
+func (d *Dispatcher) messages(usual int) int32 {
+	n := int32(min(usual, math.MaxInt32))
 	if d == nil {
-		return nil
+		return n
 	}
 	if d.throughput > 0 {
-		a.throughput = int32(d.throughput)
+		n = int32(d.throughput)
 	}
 	if d.deadline > 0 {
-		a.throughput = -a.throughput // Run looks at one number
+		n = -n
 	}
-	switch {
-	case d.pool != "":
-		known := slices.ContainsFunc(a.sys.cfg.pools, func(p pool) bool { return p.name == d.pool })
-		if !known {
-			return fmt.Errorf("%w: the system has no pool %q", ErrBadProps, printable.Clip(d.pool, 100))
-		}
-		if p := a.sys.pools[d.pool]; p != nil {
-			a.disp = p
-		}
-	case d.pinned && !a.sys.cfg.manual:
-		if a.sys.pinned.Add(1) > int64(a.sys.cfg.pinned) {
-			a.sys.pinned.Add(-1)
-			return fmt.Errorf("%w: %d actors have a thread of their own, see Config.WithPinned", ErrLimit, a.sys.cfg.pinned)
-		}
-		a.sys.threads.Add(1)
-		a.disp = dispatch.New(dispatch.Config{Workers: 1, Fixed: true, Threads: true})
-	}
-	return nil
+	return n
 }
 
-// leaveThread ends the thread of an actor that has stopped, which may be this one.
-func (a *actor) leaveThread() {
-	if a.props.dispatch == nil || !a.props.dispatch.pinned || a.disp == a.sys.disp {
-		return
+// named is the name of the pool; "" for none.
+func (d *Dispatcher) named() string {
+	if d == nil {
+		return ""
 	}
-	a.sys.pinned.Add(-1)
-	go func() {
-		defer a.sys.threads.Done()
-		_ = a.disp.Close(context.Background())
-	}()
+	return d.pool
 }
+
+// isPinned reports whether the actor has a thread of its own.
+func (d *Dispatcher) isPinned() bool { return d != nil && d.pinned }

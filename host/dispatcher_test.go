@@ -113,8 +113,8 @@ func TestE03_Pinned(t *testing.T) {
 	if _, err := s.Spawn("c", p); !errors.Is(err, ErrLimit) {
 		t.Errorf("%v", err)
 	}
-	disp := s.table.Get(a.UID()).disp
-	if disp == s.disp || disp == s.table.Get(b.UID()).disp {
+	disp := s.table.Get(a.UID()).place.At()
+	if disp == s.disp || disp == s.table.Get(b.UID()).place.At() {
 		t.Error("they share a thread")
 	}
 	_ = s.Tell(a, "crash")
@@ -123,7 +123,7 @@ func TestE03_Pinned(t *testing.T) {
 			t.Fatal(v, err)
 		}
 	}
-	if s.table.Get(a.UID()).disp != disp {
+	if s.table.Get(a.UID()).place.At() != disp {
 		t.Error("a restart has taken the thread")
 	}
 	if err := s.StopGracefully(t.Context(), a); err != nil {
@@ -135,7 +135,7 @@ func TestE03_Pinned(t *testing.T) {
 	if err := s.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if n := s.pinned.Load(); n != 0 {
+	if n := s.places.Threads(); n != 0 {
 		t.Errorf("%d threads are left", n)
 	}
 }
@@ -175,7 +175,7 @@ func TestDispatchersAreChecked(t *testing.T) {
 	// A manual system runs them all within Step.
 	for _, d := range []Dispatcher{OnPool("files"), Pinned()} {
 		ref := must(s.Spawn("", nothing.WithDispatcher(d)))(t)
-		if s.table.Get(ref.UID()).disp != s.disp {
+		if s.table.Get(ref.UID()).place.At() != s.disp {
 			t.Errorf("%+v is elsewhere", d)
 		}
 	}

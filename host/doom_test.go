@@ -204,7 +204,7 @@ func TestStartsThatWaitAreNotBegunAtTheEnd(t *testing.T) {
 	}
 	l.clock.Advance(instance.MostRetry)
 	l.run()
-	if kid.begun.Load() || l.table.Get(top.UID()) != nil {
-		t.Errorf("begun: %v; the top is there: %v", kid.begun.Load(), l.table.Get(top.UID()) != nil)
+	if kid.life.Begun.Load() || l.table.Get(top.UID()) != nil {
+		t.Errorf("begun: %v; the top is there: %v", kid.life.Begun.Load(), l.table.Get(top.UID()) != nil)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/lives"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
@@ -64,10 +65,10 @@ func isStill(a *actor) bool {
 	}
 	still := d.still.Load()
 	switch {
-	case still && !a.holds.has(holdStill):
-		a.holds.add(holdStill)
-	case !still && a.holds.has(holdStill):
-		a.holds.drop(holdStill)
+	case still && !a.life.Held(life.Still):
+		a.life.Hold(life.Still)
+	case !still && a.life.Held(life.Still):
+		a.life.LetGo(life.Still)
 	}
 	return still
 }
@@ -104,8 +105,8 @@ func keepStill(ctx context.Context, s *System) error {
 		all, rest := append(durableOf(s), s.user), true
 		for _, a := range all {
 			ok := false
-			if !a.disp.Visit(&a.task, func() { ok = !a.isHeld() && !a.sysq.Waiting() }) {
-				a.wake(nil) // the run that is under way may not be counted, the one after it is
+			if !a.place.Visit(func() { ok = !a.isHeld() && !a.sysq.Waiting() }) {
+				a.place.Wake(nil) // the run that is under way may not be counted, the one after it is
 			}
 			rest = rest && ok
 		}
@@ -162,7 +163,7 @@ func isFrozen(a *actor) bool {
 func beginAnew(a *actor) {
 	s := a.sys
 	f := func() {
-		a.task.Init(a)
+		a.place.Init(a)
 		items := a.sysq.Take()
 		kept := slices.DeleteFunc(slices.Clone(items), func(m sysmail.Msg) bool {
 			watches := m.Kind == sysmail.Signal && (m.Signal.Kind == signal.Watch || m.Signal.Kind == signal.Unwatch)
@@ -181,7 +182,7 @@ func beginAnew(a *actor) {
 		}
 		a.box.PushFront(back...)
 	}
-	for !a.disp.Visit(&a.task, f) {
+	for !a.place.Visit(f) {
 		runtime.Gosched()
 		if s.cfg.manual {
 			s.RunUntilIdle(1 << 20)

@@ -137,7 +137,7 @@ func TestStopNow(t *testing.T) {
 		}
 	}
 	a := s.table.Get(g.UID())
-	waitFor(t, "its turn", func() bool { return a.running() && a.box.Len() == 2 })
+	waitFor(t, "its turn", func() bool { return a.place.Running() && a.box.Len() == 2 })
 	s.StopNow(g)
 	select {
 	case <-ended:

@@ -5,6 +5,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
@@ -156,10 +157,10 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 		return f
 	}
 	if len(scr.batch) == 1 {
-		a.beginTurn(scr, scr.batch[0])
+		a.sys.tracing.BeginTurn(&scr.trace, a, scr.batch[0])
 	}
 	done, f := g.execute(scr, x, now)
-	a.endCall(scr, f, scr.res.Fuel)
+	a.sys.tracing.EndCall(&scr.trace, a, f, scr.res.Fuel)
 	ctx.taken = max(done, 1)
 	return f
 }
@@ -192,7 +193,7 @@ func (g *guest) End(ctx *Context, end End) {
 	g.dropBox()
 	endTape(g, ctx.scr, "")
 	dropTrial(g, "it has been restarted, or has ended")
-	g.actor.holds.drop(holdSwap)
+	g.actor.life.LetGo(life.Swapping)
 	g.inst.ForgetSleep()
 	g.start = nil
 	g.inst.StopWaiting()
@@ -263,9 +264,9 @@ func (g *guest) awake() bool { return g.inst.Load() != nil }
 // kill ends the turn that runs, if one does, within a quantum. Any goroutine may call it.
 func (g *guest) kill(reason string) {
 	g.inst.With(func(x *sandbox.Instance) {
-		if g.actor.running() {
+		if g.actor.place.Running() {
 			x.Kill(reason)
-			g.actor.disp.Hurry(&g.actor.task)
+			g.actor.place.Hurry()
 		}
 	})
 }
@@ -289,7 +290,7 @@ func (g *guest) GuestLog(level int, text []byte) {
 		return
 	}
 	e := a.event(EventLog)
-	e.Level, e.Text, e.Trace = level, string(text), a.trace()
+	e.Level, e.Text, e.Trace = level, string(text), a.ctx.scr.placed()
 	a.sys.bus.Publish(e)
 }
 

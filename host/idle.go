@@ -58,7 +58,7 @@ func (s *System) witness(before *actor) *actor {
 
 // busy reports whether the actor has work.
 func (a *actor) busy() bool {
-	return a.sysq.Waiting() || a.box.Len() > 0 || a.running() || a.holds.has(holdCommit) || a.alarms.Pending() > 0
+	return a.sysq.Waiting() || a.box.Len() > 0 || a.place.Running() || a.life.Held(life.Commit) || a.alarms.Pending() > 0
 }
 
 // progress sums up the turns of all actors and the ends of those that have ended, and finds one

@@ -27,7 +27,7 @@ func (a *actor) info(i *Info) {
 	} else {
 		i.Parent = Ref{}
 	}
-	i.Type, i.Incarnation, i.Since, i.Failure = a.props.typ, a.number.Load(), a.startedAt.Load(), a.failed.Load()
+	i.Type, i.Incarnation, i.Since, i.Failure = a.props.typ, a.Number.Load(), a.Since.Load(), a.failed.Load()
 	i.Mailbox, i.MailboxBytes, i.Before, i.Came = a.box.Len(), a.box.Bytes(), 0, 0
 	if a.box.Hosted != nil {
 		i.Before, i.Came = a.box.Hosted.Order()
@@ -36,7 +36,7 @@ func (a *actor) info(i *Info) {
 	i.Held, i.Children, i.Due = a.account.Total(), 0, 0
 	// What it is doing is the highest state that applies.
 	state := a.life.State()
-	i.Paused, i.Grace = a.holds.has(holdPaused), a.holds.has(holdGrace)
+	i.Paused, i.Grace = a.life.Held(life.Paused), a.life.Held(life.Grace)
 	i.Failed = state == life.Failed
 	switch {
 	case state.Ending():
@@ -50,9 +50,9 @@ func (a *actor) info(i *Info) {
 		i.State = StateSuspended
 	case i.Paused:
 		i.State = StatePaused
-	case a.holds.has(holdInstance):
+	case a.life.Held(life.Starved):
 		i.State = StateStarved
-	case !a.begun.Load():
+	case !a.life.Begun.Load():
 		i.State = StateStarting
 	case a.asleep.Load():
 		i.State = StateAsleep

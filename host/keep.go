@@ -45,7 +45,7 @@ func (a *actor) noteRest(worked bool) {
 func (a *actor) quiet() bool {
 	switch a.life.State() {
 	case life.Running:
-		if !a.begun.Load() || !a.holds.none() {
+		if !a.life.Begun.Load() || !a.life.Free() {
 			return false
 		}
 	case life.Restarting:
@@ -68,7 +68,7 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	at := a.rest.Load()
-	if at == 0 || a.replies.Load() != 0 || a.box.Len() != 0 || a.running() {
+	if at == 0 || a.replies.Load() != 0 || a.box.Len() != 0 || a.place.Running() {
 		return time.Time{}, false
 	}
 	return time.Unix(0, at), true
@@ -78,7 +78,7 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 // more. After the last handle a kept actor may be idle, and has no turn in which this would be noted.
 func (a *actor) Answered() {
 	if a.replies.Add(-1) == 0 && a.kept != nil {
-		a.wake(nil)
+		a.place.Wake(nil)
 	}
 }
 

@@ -46,7 +46,7 @@ func (k kernel) Look(uid abi.Ref) (d outside.Doing, ok bool) {
 		return d, false
 	}
 	a.info(&d.Info)
-	d.Since, d.Running, d.Turns = a.task.Since(), a.running(), a.turnCount()
+	d.Since, d.Running, d.Turns = a.place.Since(), a.place.Running(), a.turnCount()
 	return d, true
 }
 
@@ -81,11 +81,11 @@ func (k kernel) Begin(ctx context.Context, kind SpanKind, to Ref, e *mailbox.Env
 }
 
 // Sent implements outside.Kernel.
-func (k kernel) Sent(s Span, err error) { k.sent(s, err) }
+func (k kernel) Sent(s Span, err error) { k.tracing.Sent(s, err) }
 
 // In implements outside.Kernel.
 func (k kernel) In(parent context.Context, headers []byte) context.Context {
-	return k.in(parent, headers)
+	return k.tracing.In(parent, headers)
 }
 
 // Values implements outside.Kernel.

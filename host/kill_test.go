@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -126,7 +127,7 @@ func spins(t *testing.T, s *System, g Ref) {
 	t.Helper()
 	must(0, s.Tell(g, 1))(t)
 	a := s.table.Get(g.UID())
-	waitFor(t, "its turn", func() bool { return a.running() && a.box.Len() == 0 })
+	waitFor(t, "its turn", func() bool { return a.place.Running() && a.box.Len() == 0 })
 }
 
 // An actor with an endless turn is killed when it, or its parent, has been stopped for the grace, and not before.
@@ -158,7 +159,7 @@ func TestEveryEndlessTurnIsKilled(t *testing.T) {
 	s, clock, spinning := newSpinning(t)
 	g := must(s.Spawn("g", spinning))(t)
 	a := s.table.Get(g.UID())
-	waitFor(t, "its start", a.begun.Load)
+	waitFor(t, "its start", a.life.Begun.Load)
 	for range 3 {
 		last := a.Incarnation()
 		spins(t, s, g)
@@ -171,6 +172,6 @@ func TestEveryEndlessTurnIsKilled(t *testing.T) {
 		}
 		waitFor(t, "an order of its supervisor", a.sysq.Waiting)
 		clock.Advance(graceOf)
-		waitFor(t, "the next incarnation", func() bool { return a.Incarnation() > last && a.begun.Load() && !a.holds.has(holdRenewal) })
+		waitFor(t, "the next incarnation", func() bool { return a.Incarnation() > last && a.life.Begun.Load() && !a.life.Held(life.Renewed) })
 	}
 }

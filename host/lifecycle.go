@@ -6,7 +6,6 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
-	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -20,7 +19,7 @@ import (
 // begin starts an incarnation; the life is in its new state already. cause is why the incarnation before it
 // ended. held says that the supervisor waits to be told that this one has begun.
 func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
-	a.startedAt.Store(a.Now().UnixNano())
+	a.Since.Store(a.Now().UnixNano())
 	a.crowded = false
 	var f *abi.Failure
 	if g, ok := a.behaviour.(*guest); ok {
@@ -32,13 +31,13 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	ctx := a.enter(scr, nil)
 	ctx.cause = cause
 	if a.sys.cfg.tracer != nil {
-		a.beginStart(scr)
+		a.sys.tracing.BeginStart(&scr.trace, a)
 	}
 	if f == nil {
 		f = a.behaviour.Start(ctx, cause)
 	}
 	if a.sys.cfg.tracer != nil {
-		a.endCall(scr, f, 0)
+		a.sys.tracing.EndCall(&scr.trace, a, f, 0)
 	}
 	a.leave()
 	if a.isHeld() {
@@ -60,7 +59,7 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	if g, ok := a.behaviour.(*guest); ok {
 		g.inst.Waited = 0
 	}
-	a.begun.Store(true)
+	a.life.Begun.Store(true)
 	if a.kept != nil {
 		a.kept.begun = a.turns
 	}
@@ -100,7 +99,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how life.Ending) {
 
 // report is what the supervisor is told of a failure.
 func (a *actor) report(f *abi.Failure) sysmail.Msg {
-	return sysmail.Msg{Kind: sysmail.ChildFailed, Kin: sysmail.Kin{How: sysmail.If(a.ended == life.Escalated, sysmail.Escalated) | sysmail.If(a.crowded && !a.begun.Load() && f.Kind == abi.FailureInit, sysmail.Crowded), Ref: a.uid, Child: a, Failure: f, Reason: a.cannotResume(), Orders: a.orders}}
+	return sysmail.Msg{Kind: sysmail.ChildFailed, Kin: sysmail.Kin{How: sysmail.If(a.ended == life.Escalated, sysmail.Escalated) | sysmail.If(a.crowded && !a.life.Begun.Load() && f.Kind == abi.FailureInit, sysmail.Crowded), Ref: a.uid, Child: a, Failure: f, Reason: a.cannotResume(), Orders: a.orders}}
 }
 
 // quit is the actor's own stop, asked for in a turn that has not failed. The supervisor of a permanent actor is asked
@@ -142,7 +141,7 @@ func (a *actor) unsuspendChildren(scr *scratch) {
 // cannotResume says why the actor cannot go back to the state from before the last turn; empty if it can.
 func (a *actor) cannotResume() string {
 	switch {
-	case !a.begun.Load():
+	case !a.life.Begun.Load():
 		return "there was no turn before"
 	case a.ended == life.Escalated:
 		return "" // it has not failed itself
@@ -223,11 +222,12 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 	}
 	a.life.Do(life.Restart)
 	a.ended = life.Ordered
-	a.endIncarnation(scr, End{Begun: a.begun.Load(), Cause: cause, Delayed: m.Delay > 0})
+	a.endIncarnation(scr, End{Begun: a.life.Begun.Load(), Cause: cause, Delayed: m.Delay > 0})
 	r := &restarting{cause: cause, due: m.Delay <= 0, delay: m.Delay > 0, keep: m.How.Has(sysmail.Keep), hold: m.How.Has(sysmail.Hold)}
 	a.restart = r
 	if r.delay {
-		a.closeGate()
+		b, _ := a.backoff()
+		a.gate.Close(b)
 		due := a.Now().Add(m.Delay).UnixNano()
 		a.restartAfter(r, m.Delay)
 		a.due.Store(due) // whoever sees it may move the clock
@@ -275,10 +275,10 @@ func (a *actor) endIncarnation(scr *scratch, end End) {
 	a.behaviour.End(a.enter(scr, nil), end)
 	a.leave()
 	a.failTaken(end.Cause)
-	a.begun.Store(false)
+	a.life.Begun.Store(false)
 	a.super.EndIncarnation()
 	a.sys.abandoned(scr, a.work.Cancel(a)...)
-	a.endGrace()
+	a.gate.EndGrace(&a.life, &a.box)
 	a.work.Return(a, &a.box)
 }
 
@@ -305,9 +305,10 @@ func (a *actor) maybeRestart(scr *scratch) {
 	if r.delay {
 		a.due.Store(0)
 		a.gate.Open()
-		a.beginGrace()
+		b, _ := a.backoff()
+		a.gate.BeginGrace(tenant{a}, &a.life, &a.box, b)
 	}
-	a.number.Add(1)
+	a.Number.Add(1)
 	noteLife(a, record.Restarted)
 	a.tally.Restarts.Add(1)
 	a.sys.totals.Restarts.Add(1)
@@ -364,7 +365,7 @@ func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
 func (a *actor) finishStop(scr *scratch) {
 	a.sys.totals.Ending.Add(1)
 	defer a.sys.totals.Gone.Add(1)
-	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.begun.Load() && !isFrozen(a)})
+	a.behaviour.End(a.enter(scr, nil), End{Last: true, Begun: a.life.Begun.Load() && !isFrozen(a)})
 	a.leave()
 	a.failTaken(a.cause)
 	a.life.Do(life.End)
@@ -375,7 +376,7 @@ func (a *actor) finishStop(scr *scratch) {
 		}
 	}
 	a.sys.abandoned(scr, a.work.Cancel(a)...)
-	a.endGrace()
+	a.gate.EndGrace(&a.life, &a.box)
 	a.super.Close()
 	if a.parent != nil {
 		a.tally.Turns.Store(a.turns)
@@ -385,7 +386,7 @@ func (a *actor) finishStop(scr *scratch) {
 	noteLife(a, record.Ended)
 	a.sys.recent.Add(a.uid, a.path)
 	if a.sys.cfg.tracer != nil {
-		a.sys.origins.Take(a.uid)
+		a.sys.tracing.Origins.Take(a.uid)
 	}
 	for _, e := range a.work.Stash.TakeAll() {
 		a.dead(scr, DeadStopped, ErrStopped, e)
@@ -401,7 +402,7 @@ func (a *actor) finishStop(scr *scratch) {
 	if a.parent != nil && !a.parent.props.keeps {
 		a.parent.super.Family.Release(&a.member)
 	}
-	a.leaveThread()
+	a.sys.places.Leave(&a.place, a.props.dispatch.isPinned())
 	if !a.sys.bus.Quiet() && !a.withdrawn {
 		e := a.event(EventStopped)
 		e.Note = a.reason
@@ -427,51 +428,6 @@ func (a *actor) finishStop(scr *scratch) {
 	if a.parent == nil {
 		a.sys.guardianStopped(a)
 	}
-}
-
-// The delay before a restart, and the grace after it; see host/internal/gate.
-
-func (a *actor) closeGate() {
-	if b, ok := a.backoff(); ok {
-		a.gate.Close(b)
-	}
-}
-
-// beginGrace holds back what has waited for a delayed restart.
-func (a *actor) beginGrace() {
-	b, ok := a.backoff()
-	if !ok || b.Grace <= 0 {
-		return
-	}
-	a.gate.BeginGrace(&a.box, b.Overtake)
-	if a.gate.Holds() {
-		a.holds.add(holdGrace)
-	}
-	a.graceAfter(a.Now().Add(b.Grace))
-}
-
-// graceAfter ends the grace at a time.
-func (a *actor) graceAfter(due time.Time) {
-	g := a.gate.Grace()
-	a.gate.SetAlarm(a.alarms.After(a.Clock(), due.Sub(a.Now()), func() { a.post(nil, sysmail.Msg{Kind: sysmail.GraceOver, Own: sysmail.Own{Due: g}}) }), due)
-}
-
-// loadGrace has a grace go on from a checkpoint.
-func (a *actor) loadGrace(s *saved.Grace) {
-	var held []*mailbox.Envelope
-	for i := range s.Mail {
-		held = append(held, s.Mail[i].Marked(&a.work))
-	}
-	if a.gate.LoadGrace(s.All, held); s.All {
-		a.holds.add(holdGrace)
-	}
-	a.graceAfter(time.Unix(0, s.Due))
-}
-
-// endGrace lets in what has waited.
-func (a *actor) endGrace() {
-	a.gate.EndGrace(&a.box)
-	a.holds.drop(holdGrace)
 }
 
 // passivate ends an idle actor; one that is not says so.

@@ -7,7 +7,7 @@ func (s *System) Load(ref Ref) (Load, bool) {
 	if a == nil {
 		return Load{}, false
 	}
-	return Load{Waiting: a.box.Len(), Running: a.running(), Open: a.open()}, true
+	return Load{Waiting: a.box.Len(), Running: a.place.Running(), Open: a.life.Open()}, true
 }
 
 // Wake makes an actor look at its mailbox. It is for a [Mailbox] that holds messages back: one
@@ -15,7 +15,7 @@ func (s *System) Load(ref Ref) (Load, bool) {
 // does nothing for an actor that has stopped.
 func (s *System) Wake(ref Ref) {
 	if a := s.here(ref.UID()); a != nil {
-		a.wake(nil)
+		a.place.Wake(nil)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // lookAt calls read where the actor's own run would, now or later.
 func (a *actor) lookAt(read func()) *look.Visit {
 	l := look.NewLook(read)
-	if a.disp.Visit(&a.task, func() { l.At() }) {
+	if a.place.Visit(func() { l.At() }) {
 		return l
 	}
 	if !a.post(nil, sysmail.Msg{Kind: sysmail.Look, Own: sysmail.Own{Look: l}}) {

@@ -56,7 +56,7 @@ func (a *actor) newTurn(scr *scratch) *turn.Turn {
 
 func newSealed(a *actor) *sealed {
 	return &sealed{wake: func() {
-		if a.wake(nil); a.sys.durable != nil {
+		if a.place.Wake(nil); a.sys.durable != nil {
 			a.sys.durable.over()
 		}
 	}}

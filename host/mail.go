@@ -33,7 +33,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 		ctx.env = nil
 	}
 	if scr.trace.Fixed {
-		a.endCall(scr, f, 0)
+		a.sys.tracing.EndCall(&scr.trace, a, f, 0)
 	}
 	a.leave()
 	if f != nil {
@@ -144,7 +144,7 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 	}
 	m := &CrashedMail{
 		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.bus.Secrets.Excerpt(mark.Shown(e)),
-		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: message.AttemptsOf(e).N, Trace: a.trace(),
+		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: message.AttemptsOf(e).N, Trace: a.ctx.scr.placed(),
 	}
 	if g, ok := a.behaviour.(*guest); ok {
 		m.File = g.crashFile

@@ -52,7 +52,7 @@ func (o Operator) Crash(ref Ref, kind abi.FailureKind, reason string) error {
 }
 
 func (a *actor) crashOnOrder(scr *scratch, f *abi.Failure) {
-	if a.life.State() != life.Running || !a.begun.Load() {
+	if a.life.State() != life.Running || !a.life.Begun.Load() {
 		return
 	}
 	f.Turn = a.turns

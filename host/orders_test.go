@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/race"
@@ -96,7 +97,7 @@ func TestOrdersToABusyActorMerge(t *testing.T) {
 					if i.State != StateRunning || i.Incarnation == 0 || i.Incarnation > 2*most {
 						t.Errorf("%v, incarnation %d", i.State, i.Incarnation)
 					}
-					if k.renewals != 0 || k.holds.has(holdRenewal) {
+					if k.renewals != 0 || k.life.Held(life.Renewed) {
 						t.Errorf("it waits for %d restarts", k.renewals)
 					}
 				case "stop":
@@ -138,7 +139,7 @@ func TestOrdersToASpinningGuest(t *testing.T) {
 			}
 		}
 	}
-	until("it does not run", a.running)
+	until("it does not run", a.place.Running)
 	longest := 0
 	for range 100_000 {
 		must(0, s.Operate().Restart(g))(t)
@@ -149,7 +150,7 @@ func TestOrdersToASpinningGuest(t *testing.T) {
 	}
 	until("it is not restarted", func() bool {
 		i, err := s.View().Info(g)
-		return err == nil && i.Incarnation > 0 && i.State == StateRunning && !a.holds.has(holdRenewal)
+		return err == nil && i.Incarnation > 0 && i.State == StateRunning && !a.life.Held(life.Renewed)
 	})
 }
 

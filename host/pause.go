@@ -1,6 +1,9 @@
 package host
 
-import "github.com/wasmactors/wasmactors/host/internal/sysmail"
+import (
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+)
 
 // Pause holds back the messages of an actor until Unpause; with subtree also those of all actors below it. The running turn
 // ends first. Messages wait in the mailbox, up to its limit, and so do timers, answers and termination notices. System
@@ -27,15 +30,15 @@ func (s *System) order(ref Ref, m sysmail.Msg) error {
 
 // setPaused carries Pause and Unpause out.
 func (a *actor) setPaused(scr *scratch, on, below bool) {
-	what, kind := holdPaused, EventPaused
+	what, kind := life.Paused, EventPaused
 	if below {
-		what |= holdBelow
+		what |= life.Below
 	}
-	before := a.holds.has(holdPaused)
+	before := a.life.Held(life.Paused)
 	if on {
-		a.holds.add(what)
+		a.life.Hold(what)
 	} else {
-		a.holds.drop(holdPaused | holdBelow)
+		a.life.LetGo(life.Paused | life.Below)
 		kind = EventUnpaused
 	}
 	if below { // after the flag: a child that comes now has it

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -104,8 +105,8 @@ func TestNobodyWaitsForARenewalForEver(t *testing.T) {
 			return
 		}
 		n++
-		if a.holds.has(holdRenewal) || a.sysq.Waiting() {
-			t.Errorf("%s waits: %b", a.path, a.holds.set.Load())
+		if a.life.Held(life.Renewed) || a.sysq.Waiting() {
+			t.Errorf("%s waits: %b", a.path, a.life.State())
 		}
 	})
 	if n < len(strategies) {

@@ -64,7 +64,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	s.time.Init(p.turns)
 	s.repeats.Store(p)
 	for _, a := range []*actor{s.user, s.services} { // a run that has begun before does not know of p
-		for !a.disp.Visit(&a.task, func() {}) {
+		for !a.place.Visit(func() {}) {
 			if runtime.Gosched(); cfg.manual {
 				s.RunUntilIdle(1 << 30)
 			}
@@ -114,7 +114,7 @@ func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f fun
 		a.tally.Turns.Store(a.turns)
 	}
 	p.actor.Store(a)
-	a.wake(nil)
+	a.place.Wake(nil)
 	for p.sys.cfg.manual && p.actor.Load() != nil && p.sys.disp.Step() {
 	}
 	if !p.sys.cfg.manual {
@@ -295,7 +295,7 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		if g, ok := a.behaviour.(*guest); ok && g.start != nil && len(r.Entry.Mail) == 0 {
 			return p.step(a, r, []*record.Record{r}, func(scr *scratch) { g.residency(scr, sysmail.Instance) })
 		}
-		if !a.open() {
+		if !a.life.Open() {
 			return fmt.Errorf("turn %d: it cannot take messages: %v", r.Entry.First, a.life.State())
 		}
 		return p.step(a, r, []*record.Record{r}, func(scr *scratch) {
@@ -461,7 +461,7 @@ func hasLastTurn(a *actor) bool {
 		_, ok = n.now.(Stopper)
 		return ok
 	}
-	return a.begun.Load()
+	return a.life.Begun.Load()
 }
 
 // Forgotten implements rebuild.Port.
@@ -529,11 +529,11 @@ func (p *repeats) Release() {
 	}
 	for _, a := range p.late {
 		if _, there := a.sealed.turn.Ask(s.cfg.commit, a.sealed.wake); there {
-			a.wake(nil)
+			a.place.Wake(nil)
 		}
 	}
 	for _, a := range all {
-		a.wake(nil)
+		a.place.Wake(nil)
 	}
 }
 
@@ -546,7 +546,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	}
 	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.Incarnation()}
 	x.Turns, x.Held = a.turns, a.isHeld()
-	if g, ok := a.behaviour.(*guest); ok && a.begun.Load() {
+	if g, ok := a.behaviour.(*guest); ok && a.life.Begun.Load() {
 		x.Saved, _ = g.save()
 		x.Codes = [2][]byte{fingerprintOf(g.inst.Image), fingerprintOf(g.own)}
 	}
@@ -563,7 +563,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	}
 	super, _ := saved.Encoder.Marshal(a.super.Save(uidOf))
 	x.Rest = fmt.Sprintf("suspended %d orders %d due %d cause %v ended %d paused %v watchers %v jitter %x gate %v supervisor %x",
-		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.holds.has(holdPaused), a.work.Watch.Watchers(), a.dice.save(), a.gate.Policy(), super)
+		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.life.Held(life.Paused), a.work.Watch.Watchers(), a.dice.save(), a.gate.Policy(), super)
 	if a.work.Receive != nil {
 		x.Rest += fmt.Sprint(" receive timeout ", a.work.Receive.Due().UnixNano())
 	}

@@ -109,7 +109,7 @@ func TestResumeIntoWhichTheStateDoesNotGo(t *testing.T) {
 	x.Put()
 	must(0, l.Operate().Decide(ref, supervision.Resume))(t)
 	for l.Step() {
-		if x := g.inst.Load(); x != nil && g.actor.life.State() == life.Failed && g.actor.begun.Load() {
+		if x := g.inst.Load(); x != nil && g.actor.life.State() == life.Failed && g.actor.life.Begun.Load() {
 			t.Error("it has an instance without a state")
 		}
 	}

@@ -25,7 +25,7 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 	} else if int32(uint32(a.turns)-a.timedNext) >= 0 {
 		budget -= a.timedTurn(scr)
 	}
-	for budget > 0 && !a.box.Nothing() && a.open() && !w.Spent() {
+	for budget > 0 && !a.box.Nothing() && a.life.Open() && !w.Spent() {
 		n := a.handleMessages(scr, budget)
 		budget -= n
 		if a.sysq.Waiting() {
@@ -35,7 +35,7 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 		}
 	}
 	if a.gate.Bounded() {
-		a.trim()
+		a.gate.TrimBox(&a.box, boxHost{a}.evict)
 	}
 	if !a.box.Minimal() {
 		a.box.GiveBack()
@@ -44,7 +44,7 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 		a.endRun(w)
 	}
 	a.tally.Turns.Store(a.turns)
-	return a.sysq.Waiting() || !a.box.Nothing() && a.open() && !a.box.Empty()
+	return a.sysq.Waiting() || !a.box.Nothing() && a.life.Open() && !a.box.Empty()
 }
 
 // endRun does what few actors have to do at the end of a run.
@@ -66,7 +66,7 @@ func (a *actor) timedSpell(scr *scratch) int {
 		a.timedTurn(scr)
 	}
 	for range int(-a.throughput) {
-		if a.box.Nothing() || !a.open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
+		if a.box.Nothing() || !a.life.Open() || scr.w.Spent() || a.handleMessages(scr, 1) == 0 {
 			break
 		}
 		if a.sysq.Waiting() {
@@ -81,7 +81,7 @@ func (a *actor) timedSpell(scr *scratch) int {
 
 // timedTurn handles a message, if there is one, times it, and returns how many were handled.
 func (a *actor) timedTurn(scr *scratch) int {
-	if a.box.Nothing() || !a.open() {
+	if a.box.Nothing() || !a.life.Open() {
 		return 0
 	}
 	a.timedNext = uint32(a.turns) + timedEvery

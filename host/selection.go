@@ -90,10 +90,10 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	}()
 	if from != nil {
 		e.Sender, e.SenderPath, e.Attached = from.uid, from.path, from.rules.Load().attached
-		s.chosen(e)
+		s.tracing.Chosen(e)
 	} else {
 		span := s.fromOutside(context.Background(), SendSpan, newRef(0, path), e)
-		defer func() { s.sent(span, err) }()
+		defer func() { s.tracing.Sent(span, err) }()
 	}
 	if far {
 		e.Attached = message.Below(e.Attached, below)

@@ -154,12 +154,12 @@ func (s *System) sender(e *mailbox.Envelope) Ref {
 // killFor kills a turn that goes on for too long after its actor was told to stop, or to restart.
 func (a *actor) killFor(reason string) {
 	x := a.turn
-	if x == nil || !a.running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
+	if x == nil || !a.place.Running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
 		return
 	}
 	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
 		a.killing.Store(false)
-		if a.running() && a.sysq.Waiting() {
+		if a.place.Running() && a.sysq.Waiting() {
 			x.kill(reason)
 		}
 	})
@@ -170,13 +170,13 @@ func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
 	if !a.sysq.Push(&m) {
 		return false
 	}
-	a.wake(scr)
-	if a.turn != nil && a.running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
+	a.place.Wake(scr.worker())
+	if a.turn != nil && a.place.Running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
 		a.turn.endBatch()
 		a.sysq.Cut.Store(true) // afterwards: goOn must not come in between
 	}
 	if m.Kind.Urgent() {
-		a.disp.Hurry(&a.task)
+		a.place.Hurry()
 	}
 	return true
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
-// tenant is a guest's actor as the holder of its instance sees it: an instance.Owner.
+// tenant is an actor as its parts see it that send it system messages: an instance.Owner and a gate.Owner.
 type tenant struct{ *actor }
 
 // State implements instance.Owner.
 func (t tenant) State() instance.State {
 	state := t.life.State()
 	return instance.State{
-		Waits: t.isHeld(), Running: state == life.Running, Failed: state == life.Failed, Begun: t.begun.Load(),
-		Busy: t.open() && !t.box.Empty(), Repeats: t.sys.repeats.Load() != nil, Turns: t.turns,
+		Waits: t.isHeld(), Running: state == life.Running, Failed: state == life.Failed, Begun: t.life.Begun.Load(),
+		Busy: t.life.Open() && !t.box.Empty(), Repeats: t.sys.repeats.Load() != nil, Turns: t.turns,
 	}
 }
 
-// Post implements instance.Owner.
+// Post implements instance.Owner and gate.Owner.
 func (t tenant) Post(m sysmail.Msg) { t.post(nil, m) }
 
 // Visit implements instance.Owner.
-func (t tenant) Visit(f func()) { t.disp.Visit(&t.task, f) }
+func (t tenant) Visit(f func()) { t.place.Visit(f) }
 
 // SleepNext implements instance.Owner.
 func (t tenant) SleepNext() { t.surplus, t.endings = true, true }
@@ -32,9 +32,9 @@ func (t tenant) SleepNext() { t.surplus, t.endings = true, true }
 // Starved implements instance.Owner.
 func (t tenant) Starved(is bool) {
 	if is {
-		t.holds.add(holdInstance)
+		t.life.Hold(life.Starved)
 	} else {
-		t.holds.drop(holdInstance)
+		t.life.LetGo(life.Starved)
 	}
 }
 
@@ -63,7 +63,7 @@ func (g *guest) noInstance(err error) *abi.Failure {
 	if !instance.NoRoom(err) {
 		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
 	}
-	g.actor.holds.add(holdInstance)
+	g.actor.life.Hold(life.Starved)
 	g.inst.TryAgain("instance", err, sysmail.Msg{Kind: sysmail.Instance})
 	return nil
 }

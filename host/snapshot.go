@@ -15,7 +15,7 @@ import (
 // save is the guest as bytes; it must be between two turns of an incarnation that has begun. Only its own run may
 // call it.
 func (g *guest) save() ([]byte, error) {
-	if !g.actor.begun.Load() {
+	if !g.actor.life.Begun.Load() {
 		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
 	}
 	s := &saved.State{}
@@ -44,7 +44,7 @@ func (g *guest) saveTo(s *saved.State) (err error) {
 
 // saveInstance is the state of the instance; nil if there is none that a turn could go on with.
 func (g *guest) saveInstance() ([]byte, error) {
-	if !g.actor.begun.Load() {
+	if !g.actor.life.Begun.Load() {
 		return nil, nil
 	}
 	x, snap := g.inst.Load(), g.inst.Snapshot
@@ -97,7 +97,7 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 			return fmt.Errorf("%w: it watches the pattern %q, which is not a path", saved.ErrState, text)
 		}
 	}
-	a.number.Store(s.Incarnation)
+	a.Number.Store(s.Incarnation)
 	g.turnTime(ctx.scr)
 	a.turns, g.spawned = s.Turns, s.Spawned
 	g.draw(s.Incarnation)

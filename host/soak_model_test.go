@@ -219,8 +219,8 @@ func (b *book) decided(e *Event) {
 // atRest checks that nobody waits in vain and that no message has vanished.
 func (b *book) atRest() {
 	b.w.table.Each(func(c *actor) {
-		if c.life.State() != life.Running || c.life.Suspended() != 0 || !c.holds.none() || !c.box.Empty() || c.super.Undecided() > 0 || c.gate.Policy() != 0 {
-			b.w.wrong("%s is %v, suspended %d times, held: %v, %d messages wait, %d decisions", c.path, c.life.State(), c.life.Suspended(), !c.holds.none(), c.box.Len(), c.super.Undecided())
+		if c.life.State() != life.Running || c.life.Suspended() != 0 || !c.life.Free() || !c.box.Empty() || c.super.Undecided() > 0 || c.gate.Policy() != 0 {
+			b.w.wrong("%s is %v, suspended %d times, held: %v, %d messages wait, %d decisions", c.path, c.life.State(), c.life.Suspended(), !c.life.Free(), c.box.Len(), c.super.Undecided())
 		}
 	})
 	for k, f := range b.fates {

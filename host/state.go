@@ -31,6 +31,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/timers"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/clock"
@@ -66,7 +67,7 @@ type System struct {
 	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
 	bus          look.Bus
 	dead         look.Letters
-	origins      trail.Origins
+	tracing      trail.Tracing
 	awake        *residency.List
 	room         instance.Room               // awake, for guests
 	tenant       func(*actor) instance.Owner // a guest's actor as the holder of its instance sees it
@@ -75,10 +76,8 @@ type System struct {
 	fuelSamplers atomic.Int32
 	totals       look.Totals
 	pool         *account.Pool
-	pools        map[string]*dispatch.Dispatcher
-	pinned       atomic.Int64   // actors with a thread
-	threads      sync.WaitGroup // of actors that had one
-	asleep       atomic.Int64   // guests without an instance
+	places       workplace.Pools // where actors run: disp, pools and threads
+	asleep       atomic.Int64    // guests without an instance
 	logging      sync.WaitGroup
 	ending       atomic.Bool // it was asked to, or must
 	root         string      // what all paths begin with

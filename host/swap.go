@@ -21,7 +21,7 @@ import (
 func init() {
 	swap.Take, swap.Members, swap.Settle = take, members, settle
 	swap.Release = func(system any, ref abi.Ref) {
-		if a := system.(*System).here(ref); a != nil && a.holds.has(holdSwap) {
+		if a := system.(*System).here(ref); a != nil && a.life.Held(life.Swapping) {
 			release(a)
 		}
 	}
@@ -46,7 +46,7 @@ func visited(ctx context.Context, a *actor, f func()) bool {
 func settle(ctx context.Context, system any, ref abi.Ref) {
 	if a := system.(*System).here(ref); a != nil {
 		visited(ctx, a, func() {
-			if g, ok := a.behaviour.(*guest); ok && !a.holds.has(holdSwap) {
+			if g, ok := a.behaviour.(*guest); ok && !a.life.Held(life.Swapping) {
 				dropTrial(g, "the probation is over")
 			}
 		})
@@ -58,7 +58,7 @@ func members(ctx context.Context, system, module any) (all []swap.Member) {
 	for _, a := range actorsOf(system.(*System), module.(*Module)) {
 		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ, Durable: a.durable, Events: keepsEvents(a)}
 		visited(ctx, a, func() {
-			if g := a.behaviour.(*guest); a.begun.Load() {
+			if g := a.behaviour.(*guest); a.life.Begun.Load() {
 				x.Image, x.Trial = g.inst.Image, g.trial
 			} else {
 				x.Image = g.own // nil: it begins with its module's
@@ -82,13 +82,13 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		switch {
 		case a.sys.repeats.Load() != nil:
 			err = swap.ErrNotNow
-		case a.life.State() != life.Running || !a.begun.Load() || a.renewals > 0 || a.isHeld() || x == nil && g.inst.Snapshot == nil || a.holds.has(holdSwap) && g.trial == nil:
+		case a.life.State() != life.Running || !a.life.Begun.Load() || a.renewals > 0 || a.isHeld() || x == nil && g.inst.Snapshot == nil || a.life.Held(life.Swapping) && g.trial == nil:
 			err = swap.ErrNotNow
 		}
 		if err != nil {
 			return
 		}
-		a.holds.add(holdSwap)
+		a.life.Hold(life.Swapping)
 		turns, incarnation = a.turns, a.Incarnation()
 		t = &swap.Taken{Ref: ref, Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable, Timeless: a.sys.cfg.allowance != nil}
 		t.State, t.Why = stateOf(g)
@@ -142,7 +142,7 @@ func release(a *actor) {
 	var f *abi.Failure
 	visited(context.Background(), a, func() {
 		g := a.behaviour.(*guest)
-		if x := g.inst.Load(); a.holds.has(holdSwap) && x != nil && x.Poisoned() && a.life.State() == life.Running {
+		if x := g.inst.Load(); a.life.Held(life.Swapping) && x != nil && x.Poisoned() && a.life.State() == life.Running {
 			f = &abi.Failure{Kind: abi.FailureHost, Reason: "its new code has failed, and it could not go back"}
 			if g.trial != nil {
 				f = cmp.Or(g.trial.Failure(), f)
@@ -153,8 +153,8 @@ func release(a *actor) {
 	if f != nil {
 		a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: f}})
 	}
-	visited(context.Background(), a, func() { a.holds.drop(holdSwap) })
-	a.wake(nil)
+	visited(context.Background(), a, func() { a.life.LetGo(life.Swapping) })
+	a.place.Wake(nil)
 }
 
 // assign implements swap.Assign.

@@ -78,7 +78,7 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 		}
 	case sysmail.GraceOver:
 		if m.Due == a.gate.Grace() {
-			a.endGrace()
+			a.gate.EndGrace(&a.life, &a.box)
 		}
 	case sysmail.ChildFailed, sysmail.ChildEnded, sysmail.ChildHalted, sysmail.ChildBegun, sysmail.ChildStopped, sysmail.Decide, sysmail.Renew, sysmail.ResetBackoff:
 		a.aboutChild(scr, m)
@@ -86,10 +86,10 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 		a.setPaused(scr, m.Kind == sysmail.Pause, m.How.Has(sysmail.Below))
 	case sysmail.AwaitRenewal:
 		a.renewals += 1 + m.More
-		a.holds.add(holdRenewal)
+		a.life.Hold(life.Renewed)
 	case sysmail.Renewed:
 		if a.renewals -= 1 + m.More; a.renewals == 0 {
-			a.holds.drop(holdRenewal)
+			a.life.LetGo(life.Renewed)
 		}
 	case sysmail.Crash:
 		a.crashOnOrder(scr, m.Failure)
@@ -171,7 +171,7 @@ func (g *guest) residency(scr *scratch, k sysmail.Kind) {
 	case sysmail.Sleep:
 		g.inst.Sleep(scr.w)
 	case sysmail.Instance:
-		g.actor.holds.drop(holdInstance)
+		g.actor.life.LetGo(life.Starved)
 		if s := g.start; s != nil && g.actor.life.State() == life.Running && g.actor.doomed() == nil {
 			g.start = nil
 			g.actor.begin(scr, s.cause, s.held)

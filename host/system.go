@@ -28,6 +28,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -44,7 +45,7 @@ func New(cfg Config) (*System, error) {
 	if !abi.ValidName([]byte(cfg.name)) {
 		return nil, fmt.Errorf("host: the system's name: %w", badName(cfg.name))
 	}
-	if err := cfg.checkPools(); err != nil {
+	if err := workplace.CheckPools(cfg.pools); err != nil {
 		return nil, err
 	}
 	if err := cfg.checkNode(); err != nil {
@@ -68,6 +69,7 @@ func New(cfg Config) (*System, error) {
 		s.looks.Or(lookFault)
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
+	s.tracing.Tracer, s.tracing.Clock, s.tracing.Secrets = cfg.tracer, cfg.clock, &s.bus.Secrets
 	s.dead.Init(cfg.dead, cfg.deadBytes)
 	s.time.Init(cfg.clock)
 	if s.time.Real() {
@@ -95,8 +97,8 @@ func New(cfg Config) (*System, error) {
 		s.disp = dispatch.NewManual()
 	default:
 		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers, MaxDetached: cfg.longTurns})
-		s.openPools()
 	}
+	s.places.Open(s.disp, cfg.pools, cfg.pinned, cfg.manual)
 	s.nodes.Of = nodes
 	var err error
 	if s.user, err = s.guardian("user", 0, cfg.guardian); err != nil {
@@ -222,7 +224,7 @@ func (s *System) tell(from, to Ref, v any, flags uint16) error {
 	if s.cfg.tracer != nil || e.Value != nil {
 		span := s.fromOutside(context.Background(), SendSpan, to, e)
 		err := s.deliver(nil, to.UID(), e)
-		s.sent(span, err)
+		s.tracing.Sent(span, err)
 		return err
 	}
 	return s.deliver(nil, to.UID(), e)
@@ -330,7 +332,7 @@ func (s *System) Close(ctx context.Context) error {
 		s.killAll()
 		_ = s.disp.Close(context.Background())
 	}
-	s.closePools(ctx)
+	s.places.Close(ctx)
 	if failed := s.extensions.End(ctx); failed != nil {
 		err = errors.Join(err, failed)
 	}

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
-	"pgregory.net/rapid"
 )
 
 // notes is a tracer that notes all spans. Its IDs are numbered through.
@@ -501,18 +502,18 @@ func TestOriginsAreForgotten(t *testing.T) {
 		}
 	}
 	l.run()
-	if n := l.origins.Len(); n != 10 {
+	if n := l.tracing.Origins.Len(); n != 10 {
 		t.Errorf("%d are remembered during the delay", n)
 	}
 	l.Stop(a)
 	l.run()
-	if n := l.origins.Len(); n != 0 {
+	if n := l.tracing.Origins.Len(); n != 0 {
 		t.Errorf("%d are remembered", n)
 	}
 	for i := range uint64(2 * trail.MaxOrigins) {
-		l.origins.Put(abi.Ref(i+1), trail.Origin{})
+		l.tracing.Origins.Put(abi.Ref(i+1), trail.Origin{})
 	}
-	if n := l.origins.Len(); n != trail.MaxOrigins {
+	if n := l.tracing.Origins.Len(); n != trail.MaxOrigins {
 		t.Errorf("%d are remembered", n)
 	}
 }

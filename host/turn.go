@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
+	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -135,7 +136,7 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	}
 	t := a.newTurn(scr)
 	t.Time, t.Seed, t.Mail, t.Done, t.Failure, t.Worth = now, g.seed, scr.batch, done, f, scr.res.Worth
-	if f == nil && looks&lookTrial != 0 && g.actor.holds.has(holdSwap) { // the turn that has failed is undone
+	if f == nil && looks&lookTrial != 0 && g.actor.life.Held(life.Swapping) { // the turn that has failed is undone
 		t.Mail = scr.batch[:done]
 	}
 	if l := &a.rules.Load().limits; scr.entry.TurnFuel != l.Fuel || scr.entry.MemoryLimit != l.Memory {

@@ -30,7 +30,7 @@ func (b *hostedUsual) EndRun() { b.GiveBack() }
 func (b *hostedUsual) Order() (before, came uint64) { return 0, 0 }
 
 // Trim implements HostedMailbox.
-func (b *hostedUsual) Trim(int) { b.a.gate.Trim(&b.Box, mark.IsMail, b.a.evict) }
+func (b *hostedUsual) Trim(int) { b.a.gate.Trim(&b.Box, mark.IsMail, boxHost{b.a}.evict) }
 
 // Failed implements HostedMailbox.
 func (b *hostedUsual) Failed(*Envelope) {}

@@ -8,6 +8,11 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -17,6 +22,15 @@ type Queue interface {
 	Pop() *mailbox.Envelope
 	PushFront(...*mailbox.Envelope)
 	Len() int
+}
+
+// Owner is the actor, within its run where nothing else is said.
+type Owner interface {
+	Alarms() *alarm.Board
+	Clock() clock.Clock // of its alarms
+	Now() time.Time
+	// Post sends the actor a system message. Any goroutine may call it.
+	Post(m sysmail.Msg)
 }
 
 // Gate is the gate of one actor. Policy is for any goroutine, everything else is for the actor's
@@ -56,6 +70,15 @@ func (g *Gate) Bounded() bool { return g.bound > 0 }
 // Bound is how many messages may wait, if that is Bounded.
 func (g *Gate) Bound() int { return g.bound }
 
+// TrimBox is Trim of an actor's mailbox, which may have an order of its own.
+func (g *Gate) TrimBox(b *box.Box, evict func(*mailbox.Envelope)) {
+	if b.Hosted != nil {
+		b.Hosted.Trim(g.bound)
+	} else {
+		g.Trim(b, mark.IsMail, evict)
+	}
+}
+
 // Trim passes the oldest messages beyond the bound to evict. The host's own
 // envelopes in the queue neither count nor lose their places.
 func (g *Gate) Trim(q Queue, isMessage func(*mailbox.Envelope) bool, evict func(*mailbox.Envelope)) {
@@ -82,26 +105,39 @@ func (g *Gate) Trim(q Queue, isMessage func(*mailbox.Envelope) bool, evict func(
 	q.PushFront(kept...)
 }
 
-// BeginGrace holds back what has waited for a delayed restart: with overtake only that,
-// otherwise newer messages, too.
-func (g *Gate) BeginGrace(q Queue, overtake bool) {
-	s := &grace{all: !overtake}
-	if overtake {
+// BeginGrace holds back what has waited for a delayed restart: if newer messages may overtake it only that, otherwise
+// newer ones, too. A message GraceOver, with what identifies the grace, says when it is over. Without a grace in b nothing
+// happens.
+func (g *Gate) BeginGrace(o Owner, m *life.Machine, q Queue, b supervision.Backoff) {
+	if b.Grace <= 0 {
+		return
+	}
+	s := &grace{all: !b.Overtake}
+	if b.Overtake {
 		for e := q.Pop(); e != nil; e = q.Pop() {
 			s.held = append(s.held, e)
 		}
 	}
-	g.grace = s
+	g.begin(o, m, s, o.Now().Add(b.Grace))
 }
 
-// SetAlarm sets the alarm that ends the grace, and when that is.
-func (g *Gate) SetAlarm(a alarm.Alarm, due time.Time) { g.grace.alarm, g.grace.due = a, due }
+func (g *Gate) begin(o Owner, m *life.Machine, s *grace, due time.Time) {
+	if g.grace = s; s.all {
+		m.Hold(life.Grace)
+	}
+	s.due = due
+	s.alarm = o.Alarms().After(o.Clock(), due.Sub(o.Now()), func() {
+		o.Post(sysmail.Msg{Kind: sysmail.GraceOver, Own: sysmail.Own{Due: s}})
+	})
+}
 
 // Due is when the grace ends, if there is one.
 func (g *Gate) Due() time.Time { return g.grace.due }
 
-// LoadGrace is BeginGrace from a snapshot, with what was held back.
-func (g *Gate) LoadGrace(all bool, held []*mailbox.Envelope) { g.grace = &grace{all: all, held: held} }
+// LoadGrace has a grace of a checkpoint go on, with what it holds back.
+func (g *Gate) LoadGrace(o Owner, m *life.Machine, all bool, held []*mailbox.Envelope, due time.Time) {
+	g.begin(o, m, &grace{all: all, held: held}, due)
+}
 
 // Grace identifies the present grace, nil if there is none, so that its alarm can be distinguished
 // from an earlier one's.
@@ -115,9 +151,10 @@ func (g *Gate) Grace() any {
 // Holds reports whether the grace holds everything back.
 func (g *Gate) Holds() bool { return g.grace != nil && g.grace.all }
 
-// EndGrace puts what has waited back, before everything newer; at the end of an
+// EndGrace lets messages through, and puts what has waited back, before everything newer; at the end of an
 // incarnation it is for the next one.
-func (g *Gate) EndGrace(q Queue) {
+func (g *Gate) EndGrace(m *life.Machine, q Queue) {
+	m.LetGo(life.Grace)
 	s := g.grace
 	if s == nil {
 		return

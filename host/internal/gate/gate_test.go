@@ -5,12 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
-	"pgregory.net/rapid"
 )
 
 func isMessage(e *mailbox.Envelope) bool { return e.Kind == abi.KindMessage }
@@ -135,13 +138,34 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// owner is an actor that has a grace.
+type owner struct {
+	v      *clock.Virtual
+	alarms alarm.Board
+	told   []sysmail.Msg
+}
+
+func (o *owner) Alarms() *alarm.Board { return &o.alarms }
+func (o *owner) Clock() clock.Clock   { return o.v }
+func (o *owner) Now() time.Time       { return o.v.Now() }
+func (o *owner) Post(m sysmail.Msg)   { o.told = append(o.told, m) }
+
+func graceOf(overtake bool) supervision.Backoff {
+	return supervision.Backoff{Grace: time.Second, Overtake: overtake}
+}
+
 // An overtaking grace holds what has waited and lets newer ones pass; what it has held
 // comes back before all that is newer.
 func TestOvertakingGrace(t *testing.T) {
 	var g Gate
+	var m life.Machine
+	o := &owner{v: clock.NewVirtual(time.Unix(1, 0))}
 	q := queueOf(1, 2)
-	g.BeginGrace(q, true)
-	if !q.Empty() || g.Holds() || g.Grace() == nil {
+	if g.BeginGrace(o, &m, q, supervision.Backoff{Overtake: true}); g.Grace() != nil {
+		t.Error("a grace of no time")
+	}
+	g.BeginGrace(o, &m, q, graceOf(true))
+	if !q.Empty() || g.Holds() || m.Held(life.Grace) || g.Grace() == nil {
 		t.Error("nothing is held")
 	}
 	q.Force(numbered(3))
@@ -150,36 +174,38 @@ func TestOvertakingGrace(t *testing.T) {
 	if !slices.Equal(held, []int{1, 2}) {
 		t.Error(held)
 	}
-	g.EndGrace(q)
+	g.EndGrace(&m, q)
 	if got := drain(q); !slices.Equal(got, []int{1, 2, 3}) || g.Grace() != nil {
 		t.Error(got)
 	}
-	g.EndGrace(q)
+	g.EndGrace(&m, q)
 	g.Held(func(*mailbox.Envelope) { t.Error("held") })
 }
 
 // A grace without overtaking leaves the queue as it is and holds all of it back.
 func TestHoldingGrace(t *testing.T) {
 	var g Gate
-	v, board := clock.NewVirtual(time.Unix(1, 0)), &alarm.Board{}
+	var m life.Machine
+	o := &owner{v: clock.NewVirtual(time.Unix(1, 0))}
 	if g.Holds() || g.Grace() != nil {
 		t.Error("a grace before any")
 	}
 	q := queueOf(1, 2)
-	g.BeginGrace(q, false)
-	rung := false
-	g.SetAlarm(board.After(v, time.Second, func() { rung = true }), v.Now().Add(time.Second))
+	g.BeginGrace(o, &m, q, graceOf(false))
 	first := g.Grace()
-	if !g.Holds() || q.Len() != 2 {
+	if !g.Holds() || !m.Held(life.Grace) || q.Len() != 2 || g.Due() != time.Unix(2, 0) {
 		t.Error("it does not hold")
 	}
-	g.EndGrace(q)
-	v.Advance(time.Minute)
-	if g.Holds() || rung || board.Pending() != 0 {
+	g.EndGrace(&m, q)
+	o.v.Advance(time.Minute)
+	if g.Holds() || m.Held(life.Grace) || len(o.told) != 0 || o.alarms.Pending() != 0 {
 		t.Error("the grace is not over")
 	}
-	g.BeginGrace(q, false)
-	if g.Grace() == first {
+	g.LoadGrace(o, &m, true, nil, o.v.Now().Add(time.Second))
+	if g.Grace() == first || !m.Held(life.Grace) {
 		t.Error("one grace is another")
+	}
+	if o.v.Advance(time.Second); len(o.told) != 1 || o.told[0].Kind != sysmail.GraceOver || o.told[0].Due != g.Grace() {
+		t.Errorf("%+v", o.told)
 	}
 }

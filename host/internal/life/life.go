@@ -90,6 +90,8 @@ type Machine struct {
 	// suspended counts the ancestors that have failed and wait for a decision. Only the
 	// owner changes it.
 	suspended atomic.Int32
+	holds     atomic.Uint32 // a set of Hold
+	Begun     atomic.Bool   // the start of the present incarnation has worked
 }
 
 // State is where the actor is now.
@@ -131,8 +133,10 @@ func (m *Machine) Burden() int {
 	return m.Suspended()
 }
 
-// Open reports whether the actor may handle messages as far as its life is concerned.
-func (m *Machine) Open() bool { return m.suspended.Load() == 0 && m.State() == Running }
+// Open reports whether the actor may handle messages: it runs, no ancestor waits for a decision, and nothing holds it.
+func (m *Machine) Open() bool {
+	return m.holds.Load() == 0 && m.suspended.Load() == 0 && m.State() == Running
+}
 
 // Diagram is the machine as a Mermaid state diagram, as docs/architecture/actors.md
 // shows it.
