@@ -92,7 +92,7 @@ func (o action) local() {
 		}
 	case abi.OpUnhandled:
 		if o.current.Kind == abi.KindTerminated {
-			a.fail(o.scr, a.deathPact(), life.ByItself)
+			a.fail(o.scr, deathPact(a.turns), life.ByItself)
 		} else {
 			a.unhandled(o.current)
 		}

@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
+	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/likeness"
 	"github.com/wasmactors/wasmactors/host/internal/look"
@@ -30,6 +32,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // actor is an actor as the host sees it: a task of the dispatcher, a mailbox, a queue of
@@ -61,7 +64,6 @@ type actor struct {
 	counted      look.Counted // in a census
 	due          atomic.Int64 // when the delay ends, ns since 1970; 0: there is none
 	tapped       look.Taps
-	rest         atomic.Int64                   // see System.Rest
 	last         atomic.Pointer[life.LastTurns] // below it; nil: it does not wait for its children's end
 	renewals     int32                          // that its supervisor has not dealt with; within Run
 	timedNext    uint32                         // the turn that is timed next, in the low bits of turns: see timedTurn
@@ -76,7 +78,7 @@ type actor struct {
 	member family.Member[*actor] // of the parent's family
 
 	behaviour Behaviour
-	turn      interruptible // the behaviour, if its turns can be ended from outside
+	inst      *instance.Holder // a guest's, whose turns can be ended from outside; nil: it is none
 	ctx       Context
 	super     supervisor.Supervisor[*actor]
 	work      work.Work
@@ -99,6 +101,28 @@ type actor struct {
 	dice      *dice       // nil: nothing was drawn
 	sealed    *sealed     // nil: none of its turns was recorded yet, and its mailbox is not
 }
+
+// identity is what an actor is called and what it was made as. It is fixed when the actor is made.
+type identity struct {
+	uid      abi.Ref
+	path     string   // with scheme and system
+	props    *Props   // args apart: see rules
+	elements []string // of the path, without the system
+}
+
+// Name is the last element of the path.
+func (i *identity) Name() string { return i.path[strings.LastIndexByte(i.path, '/')+1:] }
+
+// Type is the type that the actor's props state.
+func (i *identity) Type() string { return i.props.typ }
+
+// Lifetime says after which kinds of end the actor is restarted.
+func (i *identity) Lifetime() supervision.Lifetime { return i.props.life }
+
+// Significant reports whether its end counts for its supervisor's.
+func (i *identity) Significant() bool { return i.props.significant }
+
+func (i *identity) ref() Ref { return newRef(i.uid, i.path) }
 
 var nullPayload = message.Null
 
@@ -171,9 +195,6 @@ func (a *actor) random() *rand.Rand {
 	}
 	return a.dice.Rand
 }
-
-// turnCount is the number of turns until the last Run. Any goroutine may ask.
-func (a *actor) turnCount() uint64 { return a.tally.Turns.Load() }
 
 // enter is the context of a call of the behaviour; leave ends it.
 func (a *actor) enter(scr *scratch, e *mailbox.Envelope) *Context {
@@ -255,9 +276,6 @@ func (s *scratch) newEnvelope() *mailbox.Envelope {
 	}
 	return s.cache.New()
 }
-
-// isHeld reports whether a turn waits for its recorder. Only the actor's own run may ask.
-func (a *actor) isHeld() bool { return a.sealed != nil && a.sealed.held }
 
 // keepsEvents reports whether the actor's turns may store events.
 func keepsEvents(a *actor) bool { return a.props.events }

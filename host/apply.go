@@ -15,7 +15,7 @@ func (g *guest) apply(scr *scratch, cmds []abi.Command, current *mailbox.Envelop
 	last := current.Kind == abi.KindStop || current.Kind == abi.KindPreRestart
 	scr.from = current.Sender
 	if scr.attached = g.actor.rules.Load().attached; current.Attached != nil {
-		scr.attached = g.actor.attachedIn(current)
+		scr.attached = g.actor.rules.Load().attachedIn(current)
 	}
 	for i := range cmds {
 		cmd := &cmds[i]

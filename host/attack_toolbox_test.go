@@ -112,7 +112,7 @@ func TestAFloodOfCancelledAsks(t *testing.T) {
 	var most int64
 	longest := 0
 	for range turns {
-		for before := a.turnCount(); a.turnCount() == before && l.Step(); {
+		for before := a.tally.Turns.Load(); a.tally.Turns.Load() == before && l.Step(); {
 		}
 		l.clock.Advance(time.Duration(abi.MinAskTimeout))
 		most = max(most, must(l.View().Held(g))(t).Total())
@@ -121,7 +121,7 @@ func TestAFloodOfCancelledAsks(t *testing.T) {
 	l.run()
 	l.pass(time.Second)
 	h := must(l.View().Held(g))(t)
-	t.Logf("at the most %d bytes, %d messages; %+v at the end; %d turns, %v", most, longest, h, a.turnCount(), l.failures())
+	t.Logf("at the most %d bytes, %d messages; %+v at the end; %d turns, %v", most, longest, h, a.tally.Turns.Load(), l.failures())
 	if most > held+2*DefaultMailbox*(box.EnvelopeBytes+100) || h.Asks != 0 || longest < asks {
 		t.Errorf("at the most %d, %d messages, at the end %+v", most, longest, h)
 	}
@@ -202,12 +202,12 @@ func TestAFloodOfResets(t *testing.T) {
 	must(0, s.Tell(parent, 1))(t)
 	<-busy
 	p, c := s.table.Get(parent.UID()), s.table.Get(g.UID())
-	before, done := must(s.View().Info(g))(t).Fuel, c.turnCount()
+	before, done := must(s.View().Info(g))(t).Fuel, c.tally.Turns.Load()
 	order := script(now(bytes.Repeat(abi.AppendResetBackoff(nil), orders)))
 	for range turns {
 		must(0, s.Tell(g, order))(t)
 	}
-	waitFor(t, "its turns", func() bool { return c.turnCount() >= done+turns })
+	waitFor(t, "its turns", func() bool { return c.tally.Turns.Load() >= done+turns })
 	longest := int(p.sysq.N.Load())
 	t.Logf("%d messages wait of %d; %d units each", longest, turns*orders, (must(s.View().Info(g))(t).Fuel-before)/(turns*orders))
 	if longest > 2*sysmail.FirstThin {

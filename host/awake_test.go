@@ -293,17 +293,17 @@ func TestRestartedGuestsSleepAgain(t *testing.T) {
 	l.tell(ref, order(verbTable, 10, nil))
 	l.pass(2 * time.Minute)
 	l.pass(2 * time.Minute)
-	if !g.awake() {
+	if !g.inst.Awake() {
 		t.Fatal("it sleeps although its table has grown")
 	}
 	must(0, l.Operate().Restart(ref))(t) // as with all its siblings, when one of them fails
 	l.run()
-	if n := l.table.Get(ref.UID()).Incarnation(); n != 1 || !g.awake() {
-		t.Fatalf("incarnation %d, awake: %v", n, g.awake())
+	if n := l.table.Get(ref.UID()).Incarnation(); n != 1 || !g.inst.Awake() {
+		t.Fatalf("incarnation %d, awake: %v", n, g.inst.Awake())
 	}
 	l.pass(2 * time.Minute)
 	l.pass(2 * time.Minute)
-	if g.awake() {
+	if g.inst.Awake() {
 		t.Error("it is awake for good")
 	}
 }

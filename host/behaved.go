@@ -31,7 +31,7 @@ func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Fai
 		told := b.unrecorded != nil
 		b.unrecorded = nil
 		if !told && (ctx.env != nil || len(ctx.scr.effects) > 0 || failure != nil) {
-			if failure = a.endTurn(ctx, failure); a.isHeld() {
+			if failure = a.endTurn(ctx, failure); a.sealed.isHeld() {
 				return
 			}
 		}

@@ -47,20 +47,6 @@ type End struct {
 	Delayed bool
 }
 
-// interruptible is a behaviour whose turns can be ended from outside.
-type interruptible interface {
-	// kill ends the turn that runs, if one does, within a quantum. Any goroutine may
-	// call it.
-	kill(reason string)
-	// awake reports whether there may be a turn to kill.
-	awake() bool
-	// endBatch makes the running turn the last one before the actor's system messages
-	// are handled. Any goroutine may call it.
-	endBatch()
-	// goOn revokes endBatch: the system messages are about to be handled.
-	goOn()
-}
-
 // Actor is an actor in Go. Its methods are never called at the same time.
 //
 // An error is a failure: it goes to the supervisor. ErrUnhandled is not; it says

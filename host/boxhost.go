@@ -91,28 +91,15 @@ func (s *System) offerTo(ctx context.Context, a *actor, e *mailbox.Envelope) err
 	}
 	reason, err := a.accept(nil, e)
 	if reason == DeadMailboxFull {
-		reason, err = a.acceptLater(ctx, w, e)
+		if err = a.box.Wait(ctx, a.Clock(), w, e); err == nil {
+			a.place.Wake(nil)
+		} else if errors.Is(err, ErrStopped) {
+			reason = DeadStopped
+		}
 	}
 	if err != nil {
 		s.refuse(nil, reason, err, a.uid, a.path, e)
 		e.Free()
 	}
 	return err
-}
-
-// acceptLater waits for room.
-func (a *actor) acceptLater(ctx context.Context, w WaitingMailbox, e *mailbox.Envelope) (DeadReason, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	timer := a.Clock().AfterFunc(w.Wait(), cancel)
-	defer timer.Stop()
-	err := w.PushWait(ctx, e)
-	switch {
-	case err == nil:
-		a.place.Wake(nil)
-		return 0, nil
-	case errors.Is(err, ErrStopped):
-		return DeadStopped, ErrStopped
-	}
-	return DeadMailboxFull, a.box.Which(err)
 }

@@ -154,7 +154,7 @@ func TestAKillBehindATurnTakesNothingBack(t *testing.T) {
 				if n == when && !killed {
 					killed = true
 					l.Stop(g.actor.ref())
-					g.kill("stopped") // as when it has not come to that in time
+					g.inst.Kill("stopped") // as when it has not come to that in time
 				}
 				left = max(left, n)
 			}}

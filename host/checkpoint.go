@@ -149,7 +149,7 @@ func keepSolid(ctx context.Context, s *System) error {
 func atRest(all []*actor) (rest bool) {
 	rest = true
 	for _, a := range all {
-		if !a.place.Visit(func() { rest = rest && !a.isHeld() && !a.sysq.Waiting() }) {
+		if !a.place.Visit(func() { rest = rest && !a.sealed.isHeld() && !a.sysq.Waiting() }) {
 			return false
 		}
 	}

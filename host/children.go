@@ -180,7 +180,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 			}
 		}
 	}
-	if a.isKept() {
+	if parent != nil && parent.props.keeps {
 		a.kept, a.endings = new(keptState), true
 	}
 	a.args = nullPayload
@@ -212,7 +212,9 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	a.super.Init(&r.strategy)
 	a.ctx.actor = a
 	a.behaviour = p.make(a)
-	a.turn, _ = a.behaviour.(interruptible)
+	if g, ok := a.behaviour.(*guest); ok {
+		a.inst = &g.inst
+	}
 	switch {
 	case s.cfg.commit == nil || s.durable != nil && !a.durable && !p.events && s.repeats.Load() == nil:
 		a.place.Init(a)

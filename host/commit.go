@@ -91,7 +91,7 @@ func (a recorded) settle(scr *scratch) bool {
 		}
 		_, f = g.carryOut(scr, g.inst.Load(), s.now, done, s.parts, f)
 		if fuel = scr.res.Fuel; start != nil && f == nil {
-			g.keepStates(scr)
+			g.inst.KeepIf(a.parent != nil && a.parent.props.strategy.CanResume(), scr.w)
 		}
 	} else {
 		ctx := a.enter(scr, s.env)
@@ -137,17 +137,17 @@ func (a recorded) Run(w *dispatch.Worker) (more bool) {
 		return false
 	}
 	scr := scratchOf(w)
-	if d := a.sys.durable; d != nil && (a.parent == nil || isStill(a.actor) || a.isHeld()) {
+	if d := a.sys.durable; d != nil && (a.parent == nil || isStill(a.actor) || a.sealed.isHeld()) {
 		d.runs.Add(1)
 		defer d.over()
 	}
-	if a.isHeld() {
+	if a.sealed.isHeld() {
 		more = a.settle(scr)
 	} else {
 		more = a.actor.Run(w)
 	}
 	scr.after = 0
-	return more && !a.isHeld()
+	return more && !a.sealed.isHeld()
 }
 
 // commitGo is commit for the turn of an actor in Go, which has failed if failure is not nil.
@@ -157,7 +157,7 @@ func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, he
 	if looks == 0 || a.parent == nil {
 		return failure, false
 	}
-	if a.isHeld() {
+	if a.sealed.isHeld() {
 		recorded{a}.settleNow(scr)
 	}
 	t, one := a.newTurn(scr), &scr.one

@@ -155,11 +155,11 @@ func TestEndsSayWhetherTheyAreDelayed(t *testing.T) {
 		g := l.spawn("g", puppet(t))
 		l.tell(g, script(trap()))
 		x := l.table.Get(g.UID()).behaviour.(*guest)
-		if x.awake() == c.want {
-			t.Errorf("%s: whether the guest has an instance meanwhile: %v", name, x.awake())
+		if x.inst.Awake() == c.want {
+			t.Errorf("%s: whether the guest has an instance meanwhile: %v", name, x.inst.Awake())
 		}
 		l.pass(time.Hour)
-		if !x.awake() {
+		if !x.inst.Awake() {
 			t.Errorf("%s: it has no instance afterwards", name)
 		}
 	}

@@ -148,7 +148,7 @@ func (c *Context) next() *mailbox.Envelope {
 			if b.unrecorded == nil {
 				b.unrecorded = a.endTurn(c, nil)
 			}
-			if b.unrecorded != nil || a.isHeld() {
+			if b.unrecorded != nil || a.sealed.isHeld() {
 				return nil // the turn fails, when Handle returns
 			}
 		}
@@ -166,7 +166,7 @@ func (c *Context) next() *mailbox.Envelope {
 	if c.taken >= c.most || a.box.Nothing() {
 		return nil
 	}
-	e := a.front()
+	e := a.box.Front()
 	if e == nil {
 		if e = a.peek(scr); e == nil {
 			return nil
@@ -175,7 +175,7 @@ func (c *Context) next() *mailbox.Envelope {
 	if a.sysq.Waiting() {
 		return nil // e may have been sent after what waits there
 	}
-	if e.Flags&mark.Special != 0 && (e.Flags&mark.Control != 0 || a.unwanted(e)) {
+	if e.Flags&mark.Special != 0 && (e.Flags&mark.Control != 0 || a.sys.outside.GaveUp(e, a.Incarnation())) {
 		return nil // handleMessages deals with it
 	}
 	return c.take(e)
@@ -280,7 +280,7 @@ func (c *Context) emit(to abi.Ref, v any, kind abi.Kind, correlation uint64) err
 	}
 	a := c.actor
 	e.Kind, e.Sender, e.SenderPath, e.Correlation = kind, a.uid, a.path, correlation
-	e.Attached = message.StillBelow(a.attachedIn(c.env), e.Attached)
+	e.Attached = message.StillBelow(a.rules.Load().attachedIn(c.env), e.Attached)
 	if e.Value != nil {
 		a.sys.tracing.Chosen(e)
 	}

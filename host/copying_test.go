@@ -52,9 +52,9 @@ func TestWakingCountsForTheRun(t *testing.T) {
 	waitFor(t, "it sleeps", func() bool { return guestOf(sys.table.Get(g.UID())).inst.PutAway() })
 	seen := make(chan uint64, messages) // turns in the runs before, when the guest sends
 	must(sys.Spawn("probe", Func(func(*Context, Message) error { return nil }).WithMailbox(func(MailboxLimits) Mailbox {
-		return &refusing{came: func() { seen <- sys.table.Get(g.UID()).turnCount() }}
+		return &refusing{came: func() { seen <- sys.table.Get(g.UID()).tally.Turns.Load() }}
 	})))(t)
-	before := sys.table.Get(g.UID()).turnCount()
+	before := sys.table.Get(g.UID()).tally.Turns.Load()
 	// A turn in Go sends everything at once, on the worker that the guest then runs on.
 	all := must(sys.Spawn("all", Func(func(ctx *Context, _ Message) error {
 		for i := range messages {
@@ -113,7 +113,7 @@ func TestRunsYieldBeforeLargeCopies(t *testing.T) {
 		ref := must(sys.Spawn(name, c.props))(t)
 		a := sys.table.Get(ref.UID())
 		must(0, sys.Tell(ref, c.fill))(t)
-		waitFor(t, "it is idle", func() bool { return a.turnCount() == 2 && !a.place.Running() })
+		waitFor(t, "it is idle", func() bool { return a.tally.Turns.Load() == 2 && !a.place.Running() })
 		g := guestOf(a)
 		within := func(what string, want bool, f func(ctx *Context)) {
 			t.Helper()
@@ -182,7 +182,7 @@ func TestRepeatedTurnsCountForTheRun(t *testing.T) {
 	for range turns {
 		must(0, sys.Tell(ref, order(verbSpin, 100_000, nil)))(t)
 	}
-	waitFor(t, "it is idle", func() bool { return a.turnCount() == turns+1 && !a.place.Running() })
+	waitFor(t, "it is idle", func() bool { return a.tally.Turns.Load() == turns+1 && !a.place.Running() })
 	g := guestOf(a)
 	if len(g.inst.States.Log) != turns {
 		t.Fatal(len(g.inst.States.Log), " turns to repeat")

@@ -14,15 +14,6 @@ import (
 // is not handled when its turn comes. A copy that is forwarded to another actor keeps the deadline. Only the host writes it,
 // so no actor can change it. Other messages have no deadline, and pay nothing for it.
 
-// unwanted reports whether the asker of a question has given up. An ask from Go is looked up: it may have been given up
-// early.
-func (a *actor) unwanted(e *mailbox.Envelope) bool {
-	if e.Flags&mark.Due != 0 && a.sys.time.Now() >= e.Due || e.Flags&mark.Incarnation != 0 && uint64(e.Due) != a.Incarnation() {
-		return true
-	}
-	return e.Flags&mark.Promised != 0 && !a.sys.outside.Has(e.Sender)
-}
-
 // expire drops a question whose asker has given up. An actor that has asked is notified by its own alarm.
 func (a *actor) expire(scr *scratch, e *mailbox.Envelope) {
 	reason := DeadExpired

@@ -105,7 +105,7 @@ func keepStill(ctx context.Context, s *System) error {
 		all, rest := append(durableOf(s), s.user), true
 		for _, a := range all {
 			ok := false
-			if !a.place.Visit(func() { ok = !a.isHeld() && !a.sysq.Waiting() }) {
+			if !a.place.Visit(func() { ok = !a.sealed.isHeld() && !a.sysq.Waiting() }) {
 				a.place.Wake(nil) // the run that is under way may not be counted, the one after it is
 			}
 			rest = rest && ok

@@ -160,7 +160,7 @@ func (w *waits) begin(t *testing.T, s *System, silent Ref) <-chan error {
 	go func() { over <- wait() }()
 	waitFor(t, w.name, func() bool {
 		a := s.table.Get(silent.UID())
-		return a == nil || int(a.turnCount())+a.box.Len() >= w.asks
+		return a == nil || int(a.tally.Turns.Load())+a.box.Len() >= w.asks
 	})
 	return over
 }
@@ -295,7 +295,7 @@ func TestInboxesHearOfTheLastEnds(t *testing.T) {
 	}
 	in.Unwatch(other)
 	must(0, in.Ask(one, 1, 7))(t)
-	waitFor(t, "the question", func() bool { return s.table.Get(one.UID()).turnCount() == 1 })
+	waitFor(t, "the question", func() bool { return s.table.Get(one.UID()).tally.Turns.Load() == 1 })
 	s.outside.Close()
 	for _, ref := range []Ref{one, two} {
 		s.notifyEnd(nil, in.Ref().UID(), ref.UID(), "stopped") // what comes too late

@@ -68,15 +68,15 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more b
 }
 
 // readAgain is read of turns that were checked before. It returns how many it has taken.
-func (g *guest) readAgain(scr *scratch, x *sandbox.Instance) (n int) {
-	scr.cmds, scr.ends = scr.cmds[:0], scr.ends[:0]
-	for len(scr.cmds) < heldCommands {
+func (s *scratch) readAgain(x *sandbox.Instance) (n int) {
+	s.cmds, s.ends = s.cmds[:0], s.ends[:0]
+	for len(s.cmds) < heldCommands {
 		_, cmds, ok, err := x.NextTurn(nil)
 		if !ok || err != nil {
 			return n
 		}
-		scr.cmds = append(scr.cmds, cmds...)
-		scr.ends = append(scr.ends, len(scr.cmds))
+		s.cmds = append(s.cmds, cmds...)
+		s.ends = append(s.ends, len(s.cmds))
 		n++
 	}
 	return n

@@ -180,7 +180,7 @@ func (p *repeats) exchanged(a *actor, r *record.Record) error {
 	if x.Way == record.Anew {
 		return p.runs(a, x.Code)
 	}
-	if !a.life.Begun.Load() || a.isHeld() {
+	if !a.life.Begun.Load() || a.sealed.isHeld() {
 		return fmt.Errorf("its code is exchanged while it is %v", a.life.State())
 	}
 	image, err := p.code(a, x.Code)

@@ -76,11 +76,11 @@ func (a *actor) services() (out []abi.Service) {
 func (s *System) service(name string) *actor { return s.nodes.Find([]string{"system", name}) }
 
 // attachedIn is the attachment of a message that is sent in the turn of another.
-func (a *actor) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
+func (r *rules) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
 	if turn == nil || turn.Attached == nil || turn.Attached.Context == nil {
-		return a.rules.Load().attached
+		return r.attached
 	}
-	return &mailbox.Attached{Grants: a.rules.Load().grants, Context: turn.Attached.Context}
+	return &mailbox.Attached{Grants: r.grants, Context: turn.Attached.Context}
 }
 
 // withoutGrants is the attachment of a message that another actor forwards.

@@ -25,7 +25,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 			return asFailure(abi.FailureInit, err)
 		}
 		changeRules(a, func(p *Props) { p.rare = p.rare.With(func(r *seldom.Props) { r.State = nil }) }) // the incarnations after it start over
-		g.keepStates(ctx.scr)
+		g.inst.KeepIf(a.parent != nil && a.parent.props.strategy.CanResume(), ctx.scr.w)
 		return nil
 	}
 	g.draw(a.Incarnation())
@@ -49,10 +49,10 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if cap(scr.start) > maxScratchStart {
 		scr.start = nil
 	}
-	if f != nil || a.isHeld() {
+	if f != nil || a.sealed.isHeld() {
 		return f
 	}
-	g.keepStates(ctx.scr)
+	g.inst.KeepIf(a.parent != nil && a.parent.props.strategy.CanResume(), ctx.scr.w)
 	return nil
 }
 
@@ -62,7 +62,7 @@ func startOf(a *actor, g *guest) abi.Start {
 		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed, RefKey: g.childKey(), Spawned: g.spawned,
 		Incarnation: a.Incarnation(), Args: a.args, Services: a.services(),
 	}
-	if a.isKept() {
+	if a.kept != nil {
 		s.Key, _ = keyed.Key(a.Name())
 	}
 	return s
@@ -109,7 +109,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	a, scr := g.actor, ctx.scr
 	x, err := g.inst.Get(scr.w)
 	if err != nil {
-		return g.noInstance(err)
+		return g.inst.Lacks(err)
 	}
 	if x.ForgetKill(); a.sysq.Waiting() { // with what the kill was about; one that comes from now on ends the turn
 		return nil
@@ -142,12 +142,12 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 		if alone || len(scr.batch) >= budget || a.box.Nothing() {
 			break
 		}
-		if e = a.front(); e == nil {
+		if e = a.box.Front(); e == nil {
 			if e = a.peek(scr); e == nil {
 				break
 			}
 		}
-		if e.Flags&mark.Special != 0 && (e.Flags&mark.Control != 0 || a.unwanted(e)) {
+		if e.Flags&mark.Special != 0 && (e.Flags&mark.Control != 0 || a.sys.outside.GaveUp(e, a.Incarnation())) {
 			break // handleMessages sees to it
 		}
 	}
@@ -256,31 +256,6 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 // expects reports whether the next record that is to come about is of a turn of the actor's present incarnation.
 func (p *repeats) expects(a *actor) bool {
 	return len(p.expect) > 0 && p.expect[0].Actor == a.uid && p.expect[0].Entry.Incarnation == a.Incarnation()
-}
-
-// awake reports whether there may be a turn to kill.
-func (g *guest) awake() bool { return g.inst.Load() != nil }
-
-// kill ends the turn that runs, if one does, within a quantum. Any goroutine may call it.
-func (g *guest) kill(reason string) {
-	g.inst.With(func(x *sandbox.Instance) {
-		if g.actor.place.Running() {
-			x.Kill(reason)
-			g.actor.place.Hurry()
-		}
-	})
-}
-
-// endBatch makes the running turn the last one before the actor's system messages are handled. Any goroutine may call it.
-func (g *guest) endBatch() {
-	g.inst.With((*sandbox.Instance).EndBatch)
-}
-
-// goOn revokes endBatch: the system messages are about to be handled.
-func (g *guest) goOn() {
-	if x := g.inst.Load(); x != nil {
-		x.Resume()
-	}
 }
 
 // GuestLog implements sandbox.LogSink.

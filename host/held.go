@@ -64,14 +64,3 @@ func (a *actor) leavePool() {
 		a.pool.Leave()
 	}
 }
-
-// Grow implements sandbox.Account: a guest's memory grows within its own limit.
-func (g *guest) Grow(from, to uint64) bool {
-	acc := &g.actor.account
-	if err := acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)); err != nil {
-		memoryRefused(g.actor, "memory", err)
-		g.actor.crowded = true // used only if this happens within the start
-		return false
-	}
-	return true
-}

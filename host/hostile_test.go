@@ -149,7 +149,7 @@ func turns(sys *System, ref Ref) uint64 {
 	if c == nil {
 		return 0
 	}
-	return c.turnCount()
+	return c.tally.Turns.Load()
 }
 
 // waitFor polls until it is so.

@@ -73,7 +73,7 @@ func (s *System) progress() (done uint64, busy *actor) {
 		busy = s.user
 	}
 	s.table.Each(func(a *actor) {
-		done += a.turnCount() + 1
+		done += a.tally.Turns.Load() + 1
 		if a.busy() {
 			busy = a
 		}

@@ -22,23 +22,6 @@ import (
 // ref, then come to the keeper.
 func (p Props) WithKeeping() Props { p.keeps = true; return p }
 
-// isKept reports whether the actor's parent keeps it.
-func (a *actor) isKept() bool { return a.parent != nil && a.parent.props.keeps }
-
-// noteRest is called at the end of a spell of a kept actor: worked says that it has handled
-// a message.
-func (a *actor) noteRest(worked bool) {
-	k, quiet := a.kept, a.quiet()
-	if worked || quiet && a.rest.Load() == 0 { // at its start, too, and when its last child has ended
-		k.turned = a.Now().UnixNano()
-	}
-	if !quiet {
-		a.rest.Store(0)
-		return
-	}
-	a.rest.Store(k.turned)
-}
-
 // quiet reports whether nothing is under way in the actor: no message, no timer, no open ask
 // of its own, nothing stashed, no child. An actor that waits for its delayed restart is quiet,
 // too.
@@ -67,7 +50,10 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 	if a == nil {
 		return time.Time{}, false
 	}
-	at := a.rest.Load()
+	if a.kept == nil {
+		return time.Time{}, false
+	}
+	at := a.kept.rest.Load()
 	if at == 0 || a.replies.Load() != 0 || a.box.Len() != 0 || a.place.Running() {
 		return time.Time{}, false
 	}
@@ -149,29 +135,6 @@ func (h Head) UnstashFor(name string) int {
 	}
 	h.ctx.stage(change{kind: stashEmptiedFor, name: name})
 	return n
-}
-
-// comesBack reports whether messages that wait for a kept actor that ends go back to its keeper: if it
-// was told to end, or has stopped itself after handling something. What a failure
-// leaves behind does not go back, or else an actor that fails at every start would be started
-// endlessly.
-func (a *actor) comesBack() bool {
-	if a.kept == nil || a.parent.life.State().Ending() {
-		return false
-	}
-	return a.ended == life.Ordered || a.cause == nil && a.turns > a.kept.begun
-}
-
-// takeBack stashes what has come back with the end of a child, before messages that have come for its name
-// since.
-func (a *actor) takeBack(name string, mail []*mailbox.Envelope) {
-	if len(mail) == 0 {
-		return
-	}
-	for _, e := range mail {
-		e.Attached = message.Below(e.Attached, name) // it may have been sent to a ref
-	}
-	a.work.KeepBefore(a, name, mail)
 }
 
 // Below is the name of the keeper's child that the current message was sent to by its path;

@@ -22,7 +22,7 @@ func (k kernel) Question(to abi.Ref, e *mailbox.Envelope, room context.Context, 
 	if a == nil {
 		return k.deliver(nil, to, e)
 	}
-	if *turns = a.turnCount(); room != nil {
+	if *turns = a.tally.Turns.Load(); room != nil {
 		return k.offerTo(room, a, e)
 	}
 	return k.deliverTo(nil, a, e)
@@ -46,7 +46,7 @@ func (k kernel) Look(uid abi.Ref) (d outside.Doing, ok bool) {
 		return d, false
 	}
 	a.info(&d.Info)
-	d.Since, d.Running, d.Turns = a.place.Since(), a.place.Running(), a.turnCount()
+	d.Since, d.Running, d.Turns = a.place.Since(), a.place.Running(), a.tally.Turns.Load()
 	return d, true
 }
 

@@ -40,7 +40,7 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 		a.sys.tracing.EndCall(&scr.trace, a, f, 0)
 	}
 	a.leave()
-	if a.isHeld() {
+	if a.sealed.isHeld() {
 		a.sealed.start = &starting{cause, held}
 		return
 	}
@@ -86,7 +86,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how life.Ending) {
 	}
 	a.cause, a.ended = f, how
 	a.noteFailure(f)
-	a.suspendChildren(scr)
+	a.tellChildren(scr, sysmail.Msg{Kind: sysmail.Suspend})
 	if a.parent == nil {
 		a.sys.escalated(scr, a, f)
 		return
@@ -122,19 +122,14 @@ func (a *actor) quit(scr *scratch, reason string) {
 	}
 	a.life.Do(life.Fail)
 	a.ended = life.ByItself
-	a.suspendChildren(scr)
+	a.tellChildren(scr, sysmail.Msg{Kind: sysmail.Suspend})
 	a.parent.post(scr, sysmail.Msg{Kind: sysmail.ChildEnded, Kin: sysmail.Kin{Ref: a.uid, Reason: reason, Orders: a.orders}})
 }
 
-func (a *actor) suspendChildren(scr *scratch) {
+// tellChildren sends all children a system message.
+func (a *actor) tellChildren(scr *scratch, m sysmail.Msg) {
 	for _, k := range a.super.Family.Children() {
-		k.post(scr, sysmail.Msg{Kind: sysmail.Suspend})
-	}
-}
-
-func (a *actor) unsuspendChildren(scr *scratch) {
-	for _, k := range a.super.Family.Children() {
-		k.post(scr, sysmail.Msg{Kind: sysmail.Unsuspend})
+		k.post(scr, m)
 	}
 }
 
@@ -155,7 +150,7 @@ func (a *actor) resume(scr *scratch) {
 	if a.life.State() != life.Failed {
 		return
 	}
-	if g, ok := a.behaviour.(*guest); ok && a.ended != life.Escalated && g.resumesLater(scr) {
+	if g, ok := a.behaviour.(*guest); ok && a.ended != life.Escalated && g.inst.ResumesLater(scr.w, sysmail.Msg{Kind: sysmail.Resume, Kin: sysmail.Kin{How: sysmail.Again, Orders: a.orders}}) {
 		return
 	}
 	if a.ended != life.Escalated && (a.cannotResume() != "" || !a.rewind(scr)) {
@@ -174,7 +169,7 @@ func (a *actor) resume(scr *scratch) {
 	failed := a.super.Escalated()
 	a.ended, a.cause = life.Ordered, nil
 	a.life.Do(life.Resume)
-	a.unsuspendChildren(scr)
+	a.tellChildren(scr, sysmail.Msg{Kind: sysmail.Unsuspend})
 	if failed != nil {
 		a.super.Order(a.in(scr), failed, resumeOrder)
 	}
@@ -346,7 +341,7 @@ func (a *actor) stopNow(scr *scratch, reason string, how life.Ending) {
 // closeBox ends the mailbox. Under a keeper it returns the messages, which the keeper gets back; everything else
 // becomes dead letters.
 func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
-	if !a.comesBack() { // nearly always; a closure of its own, because the other one allocates
+	if a.kept == nil || a.parent.life.State().Ending() || !a.kept.comesBack(a.ended, a.cause != nil, a.turns) { // nearly always; a closure of its own, because the other one allocates
 		a.box.Close(func(e *mailbox.Envelope) { a.dead(scr, DeadStopped, ErrStopped, e) })
 		return nil
 	}

@@ -19,14 +19,6 @@ const (
 	lookTape  // the actor's own: Config.WithRecording
 )
 
-// observe reports turns of a guest that count to taps and samples.
-func (a *actor) observe(scr *scratch, base, n int, now int64) {
-	a.tell(scr, &look.Turns{
-		Actor: a.ref(), Incarnation: a.Incarnation(), First: a.turns + uint64(base), Now: now,
-		Mail: scr.batch[base : base+n], Commands: scr.turn,
-	})
-}
-
 // tell tells taps and samples.
 func (a *actor) tell(scr *scratch, c *look.Turns) {
 	looks := a.sys.looks.Load()

@@ -13,7 +13,7 @@ import (
 // handleMessages handles a message that is for the host, or lets the behaviour handle up
 // to budget messages of its own, and returns how many were taken; 0 means that none is waiting.
 func (a *actor) handleMessages(scr *scratch, budget int) int {
-	e := a.front()
+	e := a.box.Front()
 	if e == nil {
 		if e = a.peek(scr); e == nil {
 			return 0
@@ -87,16 +87,6 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	}
 }
 
-// front is peek for the usual kinds of messages, and nil for all others.
-func (a *actor) front() *mailbox.Envelope {
-	if a.box.Other == nil {
-		if e := a.box.Usual.Peek(); e != nil && e.Kind == abi.KindMessage {
-			return e
-		}
-	}
-	return nil
-}
-
 // peek is the next message that still counts; it drops those that have become invalid meanwhile
 // (unwatched, cancelled, answered too late, or answered by an actor that was not asked).
 func (a *actor) peek(scr *scratch) *mailbox.Envelope {
@@ -124,15 +114,6 @@ func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 // turn itself does.
 func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
 	if a.work.Receive != nil || e.Kind != abi.KindMessage {
-		a.noteBegun(scr, e)
-	}
-}
-
-func (a *actor) noteBegun(scr *scratch, e *mailbox.Envelope) {
-	if a.work.Receive != nil && e.Flags&mark.NoInfluence == 0 {
-		a.work.Receive.Restart(a)
-	}
-	if e.Kind != abi.KindMessage {
 		a.sys.abandoned(scr, a.work.Begun(a, e)...)
 	}
 }
@@ -167,10 +148,9 @@ func (a *actor) unhandled(e *mailbox.Envelope) {
 	a.sys.bus.Publish(ev)
 }
 
-// deathPact is the failure of an actor that did not handle the end of one that it
-// watches.
-func (a *actor) deathPact() *abi.Failure {
-	return &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled", Turn: a.turns}
+// deathPact is the failure of an actor that did not handle the end of one that it watches, in the turn of a number.
+func deathPact(turn uint64) *abi.Failure {
+	return &abi.Failure{Kind: abi.FailureDeathPact, Reason: "the end of a watched actor was not handled", Turn: turn}
 }
 
 // special handles the host's own envelopes, and questions whose asker has given up; false if the actor must handle the
@@ -181,7 +161,7 @@ func (a *actor) special(scr *scratch, e *mailbox.Envelope) bool {
 		a.control(scr, e)
 		return true
 	}
-	if !a.unwanted(e) {
+	if !a.sys.outside.GaveUp(e, a.Incarnation()) {
 		return false
 	}
 	popControl(a, e)

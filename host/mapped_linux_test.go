@@ -89,7 +89,7 @@ func TestLargeImagesLeaveOthersAwake(t *testing.T) {
 		t.Errorf("%d are asleep, all but one of the last should be", n)
 	}
 	for _, r := range first {
-		if !guestOf(sys.table.Get(r.UID())).awake() {
+		if !guestOf(sys.table.Get(r.UID())).inst.Awake() {
 			t.Error("one of another image sleeps")
 		}
 		sys.Stop(r)
@@ -122,7 +122,7 @@ func TestTreeWithoutRoomTakesNoMappings(t *testing.T) {
 		sys.RunUntilIdle(1 << 20)
 	}
 	for _, r := range others {
-		if !guestOf(sys.table.Get(r.UID())).awake() {
+		if !guestOf(sys.table.Get(r.UID())).inst.Awake() {
 			t.Errorf("%v sleeps", r)
 		}
 	}

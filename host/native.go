@@ -64,7 +64,7 @@ func (n *native) refused(ctx *Context, e *mailbox.Envelope, err error) *abi.Fail
 		return failureOf(ctx.actor, err)
 	}
 	if e.Kind == abi.KindTerminated {
-		return ctx.actor.deathPact()
+		return deathPact(ctx.actor.turns)
 	}
 	ctx.actor.unhandled(e)
 	return nil
@@ -137,7 +137,7 @@ func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
 func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
 	a := ctx.actor
 	if a.sys.looks.Load()|uint32(a.looks) != 0 {
-		if failure = a.endTurn(ctx, failure); a.isHeld() {
+		if failure = a.endTurn(ctx, failure); a.sealed.isHeld() {
 			return nil
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
@@ -49,12 +48,4 @@ func (o Operator) Crash(ref Ref, kind abi.FailureKind, reason string) error {
 	}
 	f := &abi.Failure{Kind: cmp.Or(kind, abi.FailureGuestError), Reason: cmp.Or(printable.Clip(reason, abi.MaxReason), "simulated by an operator")}
 	return o.sys.order(ref, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: f}})
-}
-
-func (a *actor) crashOnOrder(scr *scratch, f *abi.Failure) {
-	if a.life.State() != life.Running || !a.life.Begun.Load() {
-		return
-	}
-	f.Turn = a.turns
-	a.fail(scr, f, life.ByItself)
 }

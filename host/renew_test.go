@@ -39,7 +39,7 @@ func TestRenewInEveryState(t *testing.T) {
 		{"asleep", supervision.Default(), func(c Config) Config { return c.WithIdleAfter(time.Second) }, func(l *lab, g Ref) {
 			l.tell(g, script(rec(recAdd, 3, nil)))
 			l.pass(time.Minute)
-			if x := guestOf(l.table.Get(g.UID())); x.awake() {
+			if x := guestOf(l.table.Get(g.UID())); x.inst.Awake() {
 				l.t.Fatal("it is awake")
 			}
 		}, "running"},

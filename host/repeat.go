@@ -102,8 +102,8 @@ func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f fun
 	p.do = func(scr *scratch) {
 		p.setAside(a, scr)
 		scr.same, scr.skip = 0, 0
-		if a.turn != nil {
-			a.turn.goOn()
+		if a.inst != nil {
+			a.inst.GoOn()
 		}
 		scr.patient = true
 		p.arm(scr)
@@ -545,7 +545,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 		return nil
 	}
 	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.Incarnation()}
-	x.Turns, x.Held = a.turns, a.isHeld()
+	x.Turns, x.Held = a.turns, a.sealed.isHeld()
 	if g, ok := a.behaviour.(*guest); ok && a.life.Begun.Load() {
 		x.Saved, _ = g.save()
 		x.Codes = [2][]byte{fingerprintOf(g.inst.Image), fingerprintOf(g.own)}

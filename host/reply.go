@@ -19,7 +19,7 @@ func (c *Context) Later() (*Reply, error) {
 		return nil, ErrLimit
 	}
 	r, observer := a.sys.outside.NewReply(outside.Question{
-		By: a, From: a.uid, Path: a.path, To: c.env.Sender, Correlation: c.env.Correlation, Trace: c.scr.keep(), Attached: a.attachedIn(c.env),
+		By: a, From: a.uid, Path: a.path, To: c.env.Sender, Correlation: c.env.Correlation, Trace: c.scr.keep(), Attached: a.rules.Load().attachedIn(c.env),
 	})
 	a.sys.signal(c.scr, c.env.Sender, signal.Signal{Kind: signal.Observe, From: observer, Correlation: c.env.Correlation})
 	return r, nil

@@ -3,20 +3,9 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
-	"github.com/wasmactors/wasmactors/host/internal/instance"
-	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
-
-// keepStates begins to remember, at the start of an incarnation, if the supervisor can answer resume.
-func (g *guest) keepStates(scr *scratch) {
-	if p := g.actor.parent; p != nil && p.props.strategy.CanResume() {
-		g.inst.Keep(scr.w)
-	} else {
-		g.inst.ForgetStates()
-	}
-}
 
 // CannotRewind implements Behaviour.
 func (g *guest) CannotRewind() string {
@@ -54,15 +43,4 @@ func (g *guest) repeat(scr *scratch) bool {
 	return g.inst.Repeat(scr.w, in, push, func(turn uint64, f *abi.Failure) {
 		a.sys.logf(a, abi.LogError, "resuming: turn %d has failed when it was repeated: %v", turn, f)
 	})
-}
-
-// resumesLater gets a failed guest another instance, if its own was needed elsewhere. It is true if there is no
-// room: then the guest keeps its state and tries again, unless its supervisor orders something else before.
-func (g *guest) resumesLater(scr *scratch) bool {
-	lacks, err := g.inst.Replace(scr.w)
-	if !lacks || !instance.NoRoom(err) {
-		return false
-	}
-	g.inst.TryAgain("instance", err, sysmail.Msg{Kind: sysmail.Resume, Kin: sysmail.Kin{How: sysmail.Again, Orders: g.actor.orders}})
-	return true
 }

@@ -171,7 +171,7 @@ func TestATreeMakesRoomOfItsOwn(t *testing.T) {
 			default:
 			}
 			for _, r := range others {
-				if !guestOf(sys.table.Get(r.UID())).awake() {
+				if !guestOf(sys.table.Get(r.UID())).inst.Awake() {
 					t.Errorf("%v sleeps", r)
 				}
 			}

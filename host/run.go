@@ -49,12 +49,13 @@ func (a *actor) Run(w *dispatch.Worker) (more bool) {
 
 // endRun does what few actors have to do at the end of a run.
 func (a *actor) endRun(w *dispatch.Worker) {
-	if a.surplus && !a.isHeld() {
-		a.putAwayIfOver(w)
+	if a.surplus && !a.sealed.isHeld() {
+		a.surplus = false
+		a.inst.PutAwayIfOver(w)
 		a.endings = a.kept != nil
 	}
 	if a.kept != nil {
-		a.noteRest(a.tally.Turns.Load() != a.turns)
+		a.kept.spellOver(a.tally.Turns.Load() != a.turns, a.quiet(), a.Now())
 	}
 }
 

@@ -219,9 +219,9 @@ func (v View) TreeUpTo(most int) (tree Node, whole bool) {
 // node is the tree below the actor; what is left of most is negative if it is not whole.
 func (a *actor) node(most *int) Node {
 	*most--
-	n := Node{Ref: a.ref(), Type: a.props.typ, State: a.life.State().String(), Incarnation: a.Incarnation(), Mailbox: a.box.Len(), Turns: a.turnCount()}
-	if x := a.turn; x != nil {
-		n.Asleep = !x.awake() && a.life.State() == life.Running
+	n := Node{Ref: a.ref(), Type: a.props.typ, State: a.life.State().String(), Incarnation: a.Incarnation(), Mailbox: a.box.Len(), Turns: a.tally.Turns.Load()}
+	if x := a.inst; x != nil {
+		n.Asleep = !x.Awake() && a.life.State() == life.Running
 	}
 	for _, k := range a.super.Family.Children() {
 		if *most <= 0 {

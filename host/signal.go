@@ -54,8 +54,8 @@ func (a *actor) signal(scr *scratch, m signal.Signal) bool {
 		if !a.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: m.Reason}}) {
 			return false
 		}
-		if x := a.turn; x != nil {
-			x.kill("stopped")
+		if x := a.inst; x != nil {
+			x.Kill("stopped")
 		}
 		return true
 	case signal.Observe:
@@ -153,14 +153,14 @@ func (s *System) sender(e *mailbox.Envelope) Ref {
 
 // killFor kills a turn that goes on for too long after its actor was told to stop, or to restart.
 func (a *actor) killFor(reason string) {
-	x := a.turn
-	if x == nil || !a.place.Running() || !x.awake() || !a.killing.CompareAndSwap(false, true) {
+	x := a.inst
+	if x == nil || !a.place.Running() || !x.Awake() || !a.killing.CompareAndSwap(false, true) {
 		return
 	}
 	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
 		a.killing.Store(false)
 		if a.place.Running() && a.sysq.Waiting() {
-			x.kill(reason)
+			x.Kill(reason)
 		}
 	})
 }
@@ -171,8 +171,8 @@ func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
 		return false
 	}
 	a.place.Wake(scr.worker())
-	if a.turn != nil && a.place.Running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
-		a.turn.endBatch()
+	if a.inst != nil && a.place.Running() && a.sys.repeats.Load() == nil { // a repeated batch ends where it ended
+		a.inst.EndBatch()
 		a.sysq.Cut.Store(true) // afterwards: goOn must not come in between
 	}
 	if m.Kind.Urgent() {

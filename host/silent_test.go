@@ -45,7 +45,7 @@ func TestSilentTypesAreNotTold(t *testing.T) {
 					if asleep {
 						l.pass(2 * time.Minute)
 					}
-					if g := guestOf(l.table.Get(a.UID())); g.awake() == asleep {
+					if g := guestOf(l.table.Get(a.UID())); g.inst.Awake() == asleep {
 						t.Fatal("it is not as it should be")
 					}
 					l.got = nil

@@ -1,11 +1,9 @@
 package host
 
 import (
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
-	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
 // tenant is an actor as its parts see it that send it system messages: an instance.Owner and a gate.Owner.
@@ -15,7 +13,7 @@ type tenant struct{ *actor }
 func (t tenant) State() instance.State {
 	state := t.life.State()
 	return instance.State{
-		Waits: t.isHeld(), Running: state == life.Running, Failed: state == life.Failed, Begun: t.life.Begun.Load(),
+		Waits: t.sealed.isHeld(), Running: state == life.Running, Failed: state == life.Failed, Begun: t.life.Begun.Load(),
 		Busy: t.life.Open() && !t.box.Empty(), Repeats: t.sys.repeats.Load() != nil, Turns: t.turns,
 	}
 }
@@ -47,23 +45,13 @@ func (t tenant) Asleep(is bool) {
 }
 
 // Refused implements instance.Owner.
-func (t tenant) Refused(what string, err error) { memoryRefused(t.actor, what, err) }
-
-// putAwayIfOver is called at the end of a run of a guest whose instance exceeds the bound.
-func (a *actor) putAwayIfOver(w *dispatch.Worker) {
-	a.surplus = false
-	if g, ok := a.behaviour.(*guest); ok {
-		g.inst.PutAwayIfOver(w)
-	}
+func (t tenant) Refused(what string, err error) {
+	t.crowded = true // used only if this happens within the start
+	memoryRefused(t.actor, what, err)
 }
 
-// noInstance deals with an actor that cannot be woken: if no instance is available it
-// waits, anything else is a failure.
-func (g *guest) noInstance(err error) *abi.Failure {
-	if !instance.NoRoom(err) {
-		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
-	}
-	g.actor.life.Hold(life.Starved)
-	g.inst.TryAgain("instance", err, sysmail.Msg{Kind: sysmail.Instance})
-	return nil
-}
+// Running implements instance.Owner.
+func (t tenant) Running() bool { return t.place.Running() }
+
+// Hurry implements instance.Owner.
+func (t tenant) Hurry() { t.place.Hurry() }

@@ -17,10 +17,10 @@ func TestWhatIsLostMakesRoom(t *testing.T) {
 	l := newCrowdedLab(t, 0, supervision.Default().WithOtherwise(supervision.Suspend), halfAMinute)
 	failed := l.spawn("failed", puppet(t))
 	l.tell(failed, script(trap()))
-	if !guestOf(l.table.Get(failed.UID())).awake() || !l.awake.MakeRoom(nil, instance.Any) {
+	if !guestOf(l.table.Get(failed.UID())).inst.Awake() || !l.awake.MakeRoom(nil, instance.Any) {
 		t.Error("it gives nothing")
 	}
-	if guestOf(l.table.Get(failed.UID())).awake() || l.awake.MakeRoom(nil, instance.Any) {
+	if guestOf(l.table.Get(failed.UID())).inst.Awake() || l.awake.MakeRoom(nil, instance.Any) {
 		t.Error("it has given nothing")
 	}
 }
@@ -40,11 +40,11 @@ func TestStatesThatCannotBeKeptStay(t *testing.T) {
 	}
 	gives := l.spawn("gives", Guest(image, "brute"))
 	l.spawn("newcomer", Guest(image, "brute"))
-	if guestOf(l.table.Get(gives.UID())).awake() || len(l.seen(EventRefused)) != 0 {
+	if guestOf(l.table.Get(gives.UID())).inst.Awake() || len(l.seen(EventRefused)) != 0 {
 		t.Error("the newcomer did not get the instance that there is")
 	}
 	for _, ref := range all {
-		if !guestOf(l.table.Get(ref.UID())).awake() || l.info(ref).Failed {
+		if !guestOf(l.table.Get(ref.UID())).inst.Awake() || l.info(ref).Failed {
 			t.Errorf("%v has lost its instance", ref)
 		}
 	}
@@ -59,7 +59,7 @@ func TestAPausedGuestSleepsOverItsMail(t *testing.T) {
 	l.tell(ref, script(rec(recAdd, 3, nil)))
 	l.pass(time.Minute)
 	l.pass(time.Minute)
-	if guestOf(l.table.Get(ref.UID())).awake() {
+	if guestOf(l.table.Get(ref.UID())).inst.Awake() {
 		t.Error("it is awake")
 	}
 	must(0, l.Operate().Unpause(ref, false))(t)
@@ -81,7 +81,7 @@ func TestAFailedStartCountsForNothing(t *testing.T) {
 		}
 	}
 	l.tell(one, script(rec(recAdd, 3, nil)))
-	if !guestOf(l.table.Get(one.UID())).awake() {
+	if !guestOf(l.table.Get(one.UID())).inst.Awake() {
 		t.Error("the only guest may not stay awake")
 	}
 }
@@ -95,7 +95,7 @@ func TestSleeplessGuestsCount(t *testing.T) {
 	l.spawn("sleepless", Guest(image, "puppet").WithArgs(script()))
 	awake := 0
 	for _, ref := range []Ref{a, b} {
-		if guestOf(l.table.Get(ref.UID())).awake() {
+		if guestOf(l.table.Get(ref.UID())).inst.Awake() {
 			awake++
 		}
 	}

@@ -31,7 +31,7 @@ func (g *guest) saveTo(s *saved.State) (err error) {
 	*s = saved.State{
 		Version: saved.Version, Ref: a.uid, Type: a.props.typ, Incarnation: a.Incarnation(), Turns: a.turns, Spawned: g.spawned, Whole: s.Whole,
 	}
-	if s.Guest, err = g.saveInstance(); err != nil {
+	if s.Guest, err = g.inst.Save(); err != nil {
 		return err
 	}
 	s.SetWork(&a.work)
@@ -40,26 +40,6 @@ func (g *guest) saveTo(s *saved.State) (err error) {
 		s.Children = childrenOf(a)
 	}
 	return nil
-}
-
-// saveInstance is the state of the instance; nil if there is none that a turn could go on with.
-func (g *guest) saveInstance() ([]byte, error) {
-	if !g.actor.life.Begun.Load() {
-		return nil, nil
-	}
-	x, snap := g.inst.Load(), g.inst.Snapshot
-	switch {
-	case x != nil && !(x.Poisoned() && g.actor.life.State() == life.Failed):
-		snap = &sandbox.Snapshot{}
-		if err := x.Save(snap); err != nil {
-			return nil, err
-		}
-	case snap == nil && g.actor.life.State() == life.Failed:
-		return nil, nil
-	case snap == nil:
-		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
-	}
-	return sandbox.AppendSnapshot(nil, g.inst.Image, snap)
 }
 
 // childrenOf are the children that a snapshot has.

@@ -82,7 +82,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		switch {
 		case a.sys.repeats.Load() != nil:
 			err = swap.ErrNotNow
-		case a.life.State() != life.Running || !a.life.Begun.Load() || a.renewals > 0 || a.isHeld() || x == nil && g.inst.Snapshot == nil || a.life.Held(life.Swapping) && g.trial == nil:
+		case a.life.State() != life.Running || !a.life.Begun.Load() || a.renewals > 0 || a.sealed.isHeld() || x == nil && g.inst.Snapshot == nil || a.life.Held(life.Swapping) && g.trial == nil:
 			err = swap.ErrNotNow
 		}
 		if err != nil {
@@ -118,7 +118,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 			err = swap.ErrMoved
 			between(a, func() {
 				visited(context.WithoutCancel(ctx), a, func() {
-					if a.turns == turns && a.Incarnation() == incarnation && a.life.State() == life.Running && !a.isHeld() {
+					if a.turns == turns && a.Incarnation() == incarnation && a.life.State() == life.Running && !a.sealed.isHeld() {
 						t.Passes(to, swap.Recording)
 						if err = noteExchange(a, records, to.Time); err == nil {
 							t.Passes(to, swap.Switching)

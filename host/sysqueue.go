@@ -12,12 +12,12 @@ import (
 // handleSystem handles all system messages, including those that arrive meanwhile.
 func (a *actor) handleSystem(scr *scratch) {
 	if a.sysq.Cut.Load() && a.sysq.Cut.CompareAndSwap(true, false) {
-		a.turn.goOn() // what comes from now on is seen, or ends the batch
+		a.inst.GoOn() // what comes from now on is seen, or ends the batch
 	}
-	for a.sysq.Waiting() && !a.isHeld() {
+	for a.sysq.Waiting() && !a.sealed.isHeld() {
 		items := a.sysq.Take()
 		for i := range items {
-			if a.system(scr, &items[i]); a.isHeld() {
+			if a.system(scr, &items[i]); a.sealed.isHeld() {
 				a.sysq.PutBack(items[i+1:])
 				return
 			}
@@ -55,10 +55,10 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 		a.quit(scr, m.Reason)
 	case sysmail.Suspend:
 		a.life.Suspend()
-		a.suspendChildren(scr)
+		a.tellChildren(scr, sysmail.Msg{Kind: sysmail.Suspend})
 	case sysmail.Unsuspend:
 		a.life.Unsuspend()
-		a.unsuspendChildren(scr)
+		a.tellChildren(scr, sysmail.Msg{Kind: sysmail.Unsuspend})
 		a.super.Reconsider(a.in(scr))
 	case sysmail.Resume:
 		if !m.How.Has(sysmail.Again) || m.Orders == a.orders {
@@ -92,7 +92,10 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 			a.life.LetGo(life.Renewed)
 		}
 	case sysmail.Crash:
-		a.crashOnOrder(scr, m.Failure)
+		if a.life.State() == life.Running && a.life.Begun.Load() {
+			m.Failure.Turn = a.turns
+			a.fail(scr, m.Failure, life.ByItself)
+		}
 	case sysmail.Look:
 		m.Look.At()
 	case sysmail.Signal:
@@ -140,7 +143,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysmail.Msg) {
 		if a.props.keeps {
 			a.dropAsk(scr, uint64(m.Ref)) // see Passivate
 			back, _ := m.Detail.([]*mailbox.Envelope)
-			a.takeBack(child.Name(), back)
+			a.work.TakeBack(a, child.Name(), back)
 		}
 		left := a.super.Stopped(p, &child.member, m.How.Has(sysmail.ByItself))
 		switch {

@@ -354,8 +354,8 @@ func (s *System) wait(ctx context.Context, c <-chan struct{}) error {
 // killAll kills the turns that run.
 func (s *System) killAll() {
 	s.table.Each(func(a *actor) {
-		if x := a.turn; x != nil {
-			x.kill("shutdown")
+		if x := a.inst; x != nil {
+			x.Kill("shutdown")
 		}
 	})
 }

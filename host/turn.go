@@ -4,6 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -49,7 +50,7 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	if scr.patient {
 		in.Deadline = 0
 	}
-	in.Yield, in.Log, in.Account = scr.w, g, g
+	in.Yield, in.Log, in.Account = scr.w, g, &g.inst
 	f := a.sys.cfg.allowance
 	if f == nil {
 		return in
@@ -183,10 +184,13 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 	for base := 0; base < done; {
 		n := done - base
 		if parts {
-			n = min(n, g.readAgain(scr, x)) // at least 1: these turns were read before
+			n = min(n, scr.readAgain(x)) // at least 1: these turns were read before
 		}
 		if a.sys.looks.Load()&(lookTap|lookFlow) != 0 {
-			a.observe(scr, base, n, now)
+			a.tell(scr, &look.Turns{
+				Actor: a.ref(), Incarnation: a.Incarnation(), First: a.turns + uint64(base), Now: now,
+				Mail: scr.batch[base : base+n], Commands: scr.turn,
+			})
 		}
 		from := 0
 		for i := range n {

@@ -2,14 +2,17 @@
 package box
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/queue"
+	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -203,6 +206,16 @@ func (b *Box) Minimal() bool { return b.Other == nil && !b.grown.Load() && b.Usu
 // Nothing reports whether the box is certainly empty, without asking another mailbox.
 func (b *Box) Nothing() bool { return b.Other == nil && b.Usual.Empty() }
 
+// Front is Peek of the usual mailbox for a message of the most usual kind, and nil for all others.
+func (b *Box) Front() *queue.Envelope {
+	if b.Other == nil {
+		if e := b.Usual.Peek(); e != nil && e.Kind == abi.KindMessage {
+			return e
+		}
+	}
+	return nil
+}
+
 // Drop is Pop of what Peek has just shown.
 func (b *Box) Drop(e *queue.Envelope) {
 	if b.Other != nil {
@@ -323,13 +336,27 @@ func (b *Box) Host(m queue.Hosted, actor queue.Host) {
 // pushOther is Push to a mailbox other than the usual one.
 func (b *Box) pushOther(e *queue.Envelope) error {
 	if err := b.Other.Push(e); err != nil {
-		return b.Which(err)
+		return b.which(err)
 	}
 	return nil
 }
 
-// Which adds the bound of a mailbox other than the usual one that was met, if the mailbox does not say so itself.
-func (b *Box) Which(err error) error {
+// Wait pushes a message into a mailbox in which senders may wait for room, until the mailbox's wait time is over, or ctx
+// ends.
+func (b *Box) Wait(ctx context.Context, c clock.Clock, w queue.Waiting, e *queue.Envelope) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := c.AfterFunc(w.Wait(), cancel)
+	defer timer.Stop()
+	err := w.PushWait(ctx, e)
+	if err == nil || errors.Is(err, errs.ErrStopped) {
+		return err
+	}
+	return b.which(err)
+}
+
+// which adds the bound of a mailbox other than the usual one that was met, if the mailbox does not say so itself.
+func (b *Box) which(err error) error {
 	switch {
 	case !errors.Is(err, errs.ErrMailboxFull) || errs.KeyOf(err, "") != "":
 		return err

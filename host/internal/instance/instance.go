@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/alarm"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
@@ -39,8 +40,12 @@ type Owner interface {
 	Starved(is bool)
 	// Asleep says that the guest has begun to sleep, or has ended.
 	Asleep(is bool)
-	// Refused tells observers that there was no room for something.
+	// Refused tells observers that there was no room for something, also the actor itself if its start fails then.
 	Refused(what string, err error)
+	// Running reports whether a run of the actor goes on. Any goroutine may ask.
+	Running() bool
+	// Hurry has the run that goes on end soon. Any goroutine may call it.
+	Hurry()
 }
 
 // State is what an actor is doing, as far as its instance depends on it.
@@ -133,6 +138,61 @@ func (h *Holder) With(f func(*sandbox.Instance)) {
 	if x := h.inst.Load(); x != nil {
 		f(x)
 	}
+}
+
+// Awake reports whether there may be a turn to kill. Any goroutine may ask.
+func (h *Holder) Awake() bool { return h.inst.Load() != nil }
+
+// Kill ends the turn that runs, if one does, within a quantum. Any goroutine may call it.
+func (h *Holder) Kill(reason string) {
+	h.With(func(x *sandbox.Instance) {
+		if h.owner.Running() {
+			x.Kill(reason)
+			h.owner.Hurry()
+		}
+	})
+}
+
+// EndBatch makes the running turn the last one before the actor's system messages are handled. Any goroutine may call it.
+func (h *Holder) EndBatch() { h.With((*sandbox.Instance).EndBatch) }
+
+// GoOn revokes EndBatch: the system messages are about to be handled.
+func (h *Holder) GoOn() {
+	if x := h.inst.Load(); x != nil {
+		x.Resume()
+	}
+}
+
+// Grow implements sandbox.Account: a guest's memory grows within its own limit.
+func (h *Holder) Grow(from, to uint64) bool {
+	acc := h.owner.Account()
+	if err := acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)); err != nil {
+		h.owner.Refused("memory", err)
+		return false
+	}
+	return true
+}
+
+// Save is the state of the instance, or of the snapshot that is kept instead of it; nil if there is none that a turn could go
+// on with.
+func (h *Holder) Save() ([]byte, error) {
+	a := h.owner.State()
+	if !a.Begun {
+		return nil, nil
+	}
+	x, snap := h.inst.Load(), h.Snapshot
+	switch {
+	case x != nil && !(x.Poisoned() && a.Failed):
+		snap = &sandbox.Snapshot{}
+		if err := x.Save(snap); err != nil {
+			return nil, err
+		}
+	case snap == nil && a.Failed:
+		return nil, nil
+	case snap == nil:
+		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
+	}
+	return sandbox.AppendSnapshot(nil, h.Image, snap)
 }
 
 // AskToSleep implements residency.Sleeper.
@@ -367,6 +427,27 @@ func (h *Holder) TryAgain(what string, err error, m sysmail.Msg) {
 	}
 	h.retry.Stop()
 	h.retry = h.owner.Alarms().After(h.owner.Clock(), after, func() { h.owner.Post(m) })
+}
+
+// Lacks deals with an actor that cannot be woken: if there is no room for its instance it waits, anything else is a failure.
+func (h *Holder) Lacks(err error) *abi.Failure {
+	if !NoRoom(err) {
+		return &abi.Failure{Kind: abi.FailureInit, Reason: err.Error()}
+	}
+	h.owner.Starved(true)
+	h.TryAgain("instance", err, sysmail.Msg{Kind: sysmail.Instance})
+	return nil
+}
+
+// ResumesLater gets a failed guest another instance, if its own was needed elsewhere. It is true if there is no room: then
+// the guest keeps its state and m is sent when it is to be tried again.
+func (h *Holder) ResumesLater(w Worker, m sysmail.Msg) bool {
+	lacks, err := h.Replace(w)
+	if !lacks || !NoRoom(err) {
+		return false
+	}
+	h.TryAgain("instance", err, m)
+	return true
 }
 
 // StopWaiting is for an incarnation that is over.

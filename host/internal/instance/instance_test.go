@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ type owner struct {
 	starved bool
 	asleep  bool
 	refused []string
+	running bool
+	hurried int
 }
 
 func (o *owner) Account() *account.Account    { return &o.account }
@@ -42,6 +45,9 @@ func (o *owner) SleepNext()                   { o.next++ }
 func (o *owner) Starved(is bool)              { o.starved = is }
 func (o *owner) Asleep(is bool)               { o.asleep = is }
 func (o *owner) Refused(what string, _ error) { o.refused = append(o.refused, what) }
+
+func (o *owner) Running() bool { return o.running }
+func (o *owner) Hurry()        { o.hurried++ }
 
 // worker counts.
 type worker struct{ yields int }
@@ -253,3 +259,78 @@ func TestGoingBack(t *testing.T) {
 type noYield struct{}
 
 func (noYield) Yield() bool { return true }
+
+func TestWhatOthersDoToATurn(t *testing.T) {
+	h := newHouse(t, 0, 0)
+	x, o := h.guest()
+	if x.Kill("stopped"); !x.Awake() || o.hurried != 0 {
+		t.Error("a guest whose actor does not run is killed")
+	}
+	o.running = true
+	if x.Kill("stopped"); o.hurried != 1 {
+		t.Error("the run does not hurry")
+	}
+	x.EndBatch()
+	x.GoOn()
+	x.Release()
+	x.Kill("stopped")
+	x.EndBatch()
+	if x.GoOn(); x.Awake() || o.hurried != 1 {
+		t.Error("a guest without an instance has a turn")
+	}
+}
+
+func TestGrowthIsOnTheAccount(t *testing.T) {
+	h := newHouse(t, 0, 4<<20)
+	x, o := h.guest()
+	before := o.account.Of(account.Memory)
+	if !x.Grow(1<<20, 2<<20) || o.account.Of(account.Memory) != before+1<<20 {
+		t.Errorf("%d bytes after %d", o.account.Of(account.Memory), before)
+	}
+	if x.Grow(2<<20, 64<<20) || len(o.refused) != 1 || o.account.Of(account.Memory) != before+1<<20 {
+		t.Errorf("%d bytes, refused %v", o.account.Of(account.Memory), o.refused)
+	}
+}
+
+func TestSavedStates(t *testing.T) {
+	h := newHouse(t, 0, 0)
+	x, o := h.guest()
+	awake, err := x.Save()
+	if err != nil || len(awake) == 0 {
+		t.Fatal(err)
+	}
+	x.PutAway()
+	asleep, err := x.Save()
+	if err != nil || !slices.Equal(asleep, awake) {
+		t.Errorf("%v; asleep it has another state", err)
+	}
+	x.Snapshot = nil
+	if _, err := x.Save(); !errors.Is(err, sandbox.ErrNotSaved) {
+		t.Errorf("without a state: %v", err)
+	}
+	o.state.Failed = true
+	if b, err := x.Save(); b != nil || err != nil {
+		t.Errorf("a failed one without an instance: %d bytes, %v", len(b), err)
+	}
+	o.state.Begun = false
+	if b, err := x.Save(); b != nil || err != nil {
+		t.Errorf("one that has not begun: %d bytes, %v", len(b), err)
+	}
+}
+
+func TestWhatCannotBeWoken(t *testing.T) {
+	h := newHouse(t, 0, 0)
+	x, o := h.guest()
+	if f := x.Lacks(errors.New("no such image")); f == nil || f.Kind != abi.FailureInit || o.starved {
+		t.Errorf("%v, starved %v", f, o.starved)
+	}
+	if f := x.Lacks(sandbox.ErrTooManyInstances); f != nil || !o.starved {
+		t.Errorf("%v, starved %v", f, o.starved)
+	}
+	if h.clock.Advance(MostRetry); len(o.posted) != 1 || o.posted[0] != sysmail.Instance {
+		t.Errorf("%v", o.posted)
+	}
+	if x.ResumesLater(&worker{}, sysmail.Msg{Kind: sysmail.Resume}) {
+		t.Error("a guest that has its instance waits for another")
+	}
+}

@@ -53,6 +53,15 @@ func (h *Holder) Keep(w Worker) {
 	h.Checkpoint(w)
 }
 
+// KeepIf is Keep if the supervisor can answer resume.
+func (h *Holder) KeepIf(can bool, w Worker) {
+	if can {
+		h.Keep(w)
+	} else {
+		h.ForgetStates()
+	}
+}
+
 // Checkpoint takes a snapshot; what led to it is forgotten. It takes as long as the copies that it makes.
 func (h *Holder) Checkpoint(w Worker) {
 	s := h.States

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/event"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
@@ -211,6 +212,15 @@ func (t *Table) with(uid abi.Ref, f func(Receiver) (over bool)) bool {
 // Has reports whether a receiver has a ref.
 func (t *Table) Has(uid abi.Ref) bool {
 	return t.with(uid, func(Receiver) (over bool) { return false })
+}
+
+// GaveUp reports whether the asker of a question has given up, or has meant another incarnation of its receiver than this
+// one. An ask from Go is looked up: it may have been given up early.
+func (t *Table) GaveUp(e *mailbox.Envelope, incarnation uint64) bool {
+	if e.Flags&mark.Due != 0 && t.Time.Now() >= e.Due || e.Flags&mark.Incarnation != 0 && uint64(e.Due) != incarnation {
+		return true
+	}
+	return e.Flags&mark.Promised != 0 && !t.Has(e.Sender)
 }
 
 // Resolve gives an envelope to the receiver that has the ref, if there is one.

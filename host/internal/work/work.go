@@ -298,6 +298,16 @@ func (w *Work) Keep(o Owner, name string, mail ...*mailbox.Envelope) {
 	w.noteStash(o)
 }
 
+// TakeBack stashes under a name what has come back from the actor of that name, before messages that have come for it since.
+func (w *Work) TakeBack(o Owner, name string, mail []*mailbox.Envelope) {
+	for _, e := range mail {
+		e.Attached = message.Below(e.Attached, name) // it may have been sent to a ref
+	}
+	if len(mail) > 0 {
+		w.KeepBefore(o, name, mail)
+	}
+}
+
 // KeepBefore is Keep before all others of the name.
 func (w *Work) KeepBefore(o Owner, name string, mail []*mailbox.Envelope) {
 	w.Stash.PutBefore(name, mail)
@@ -403,6 +413,9 @@ func (w *Work) answerCounts(e *mailbox.Envelope, waiting bool) Validity {
 // Begun does the book-keeping of an envelope other than an ordinary message, whose turn begins, before anything that the
 // turn itself does.
 func (w *Work) Begun(o Owner, e *mailbox.Envelope) (observers []abi.Ref) {
+	if w.Receive != nil && e.Flags&mark.NoInfluence == 0 {
+		w.Receive.Restart(o)
+	}
 	if _, done := e.Value.(stash.Stashed); done || e.Flags&mark.Again != 0 {
 		return nil
 	}
