@@ -153,6 +153,10 @@ func (s *keeperServer) put(m *nats.Msg, v *served, l *load, r *keeperRequest) {
 			return
 		}
 		defer leave()
+		if !v.fits(r.Name, size) {
+			s.fail(m, service.ErrFull)
+			return
+		}
 		if err := v.room.take(ctx, v.st, size); err != nil {
 			s.fail(m, err)
 			return
@@ -228,7 +232,8 @@ type served struct {
 	mu    sync.Mutex
 	ready bool              // all that there was when this began was told
 	last  map[string]uint64 // of each bundle the revision of its last change that was told
-	lacks bool              // there are more bundles than that has room for
+	has   *shares
+	lacks bool // there are more bundles than that has room for
 	held  map[string]*waiting
 	count int
 }
@@ -261,7 +266,7 @@ func (s *keeperServer) served(name string, st *store) *served {
 	defer s.values.mu.Unlock()
 	v := s.values.of[name]
 	if v == nil {
-		v = &served{s: s, st: st, room: room{turn: make(chan struct{}, 1)}, last: map[string]uint64{}, held: map[string]*waiting{}}
+		v = &served{s: s, st: st, room: room{turn: make(chan struct{}, 1)}, last: map[string]uint64{}, has: newShares(), held: map[string]*waiting{}}
 		s.values.of[name] = v
 		st.follow(v.changed, func() {
 			v.mu.Lock()
@@ -273,6 +278,13 @@ func (s *keeperServer) served(name string, st *store) *served {
 		}
 	}
 	return v
+}
+
+// fits says whether a value leaves its bundle within its share.
+func (v *served) fits(key string, size int64) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.has.fits(key, size)
 }
 
 // asked takes a request for changes. It does not wait.
@@ -384,6 +396,7 @@ func (v *served) publish(p *poll, b []byte) {
 func (v *served) changed(e cluster.Entry) {
 	bundle, _, _ := strings.Cut(e.Key, ".")
 	v.mu.Lock()
+	v.has.changed(bundle, e)
 	if _, ok := v.last[bundle]; ok || len(v.last) < mostNamed {
 		v.last[bundle] = e.Revision
 	} else {
