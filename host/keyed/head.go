@@ -26,6 +26,8 @@ type head struct {
 	seed   maphash.Seed
 
 	moving func(name string) bool // keys that are not started again; nil: none
+	over   func(ctx *host.Context, name string, failed bool)
+	busy   func(name string)
 }
 
 // Times and numbers of the keeper's own.
@@ -174,18 +176,14 @@ const noActor = 1 << 63
 // admit starts the actor of a key that has none, or makes the message wait for a place.
 func (h *head) admit(ctx *host.Context, e *entry) error {
 	who := h.maker(ctx)
-	if who != 0 && h.perSender > 0 && h.made[who] >= h.perSender {
+	full := h.full(ctx)
+	switch {
+	case who != 0 && h.perSender > 0 && h.made[who] >= h.perSender:
 		return ErrShare
-	}
-	full := ErrFull
-	if h.taken() < h.max {
-		if h.room(ctx) {
-			h.claim(e, who)
-			return h.start(ctx, e)
-		}
-		full = errBytes
-	}
-	if h.atLimit != Evict || !h.evict(ctx) {
+	case full == nil:
+		h.claim(e, who)
+		return h.start(ctx, e)
+	case h.atLimit != Evict || !h.evict(ctx):
 		return full
 	}
 	h.claim(e, who)
@@ -193,6 +191,29 @@ func (h *head) admit(ctx *host.Context, e *entry) error {
 	if err := h.keep(ctx, e); err != nil { // the place goes to another key
 		h.drop()
 		return err
+	}
+	return nil
+}
+
+// full is the bound that is reached; nil: none is.
+func (h *head) full(ctx *host.Context) error {
+	switch {
+	case h.taken() >= h.max:
+		return ErrFull
+	case !h.room(ctx):
+		return errBytes
+	}
+	return nil
+}
+
+// admits is why an actor may begin no key now; nil: it may, perhaps in the place of another key.
+func (h *head) admits(ctx *host.Context, who abi.Ref) error {
+	full := h.full(ctx)
+	switch {
+	case who != 0 && h.perSender > 0 && h.made[who] >= h.perSender:
+		return ErrShare
+	case full != nil && h.atLimit != Evict:
+		return full
 	}
 	return nil
 }
@@ -256,6 +277,9 @@ func (h *head) stays(ctx *host.Context, ref abi.Ref) {
 		return
 	}
 	h.stay(e, ctx.Now().Add(h.idle))
+	if h.busy != nil {
+		h.busy(e.name)
+	}
 	h.arm(ctx)
 	h.again(ctx, e)
 	for len(h.queue) > h.ending && !h.evict(ctx) { // its place was promised to another key
@@ -275,10 +299,14 @@ func (h *head) terminated(ctx *host.Context) {
 	delete(h.entries, e.name)
 	var why string
 	_ = h.msg.Decode(&why)
-	if strings.HasPrefix(why, "failed: ") {
+	failed := strings.HasPrefix(why, "failed: ")
+	if failed {
 		h.penalize(ctx, e, now)
 	} else {
 		h.past.add(e.name, now)
+	}
+	if h.over != nil {
+		h.over(ctx, e.name, failed)
 	}
 	if h.moving != nil && h.moving(e.name) {
 		h.released(e) // what waits stays in the stash

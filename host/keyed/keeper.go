@@ -18,6 +18,12 @@ func (k *Keeper) Start(ctx *host.Context, cause *abi.Failure, moving func(name s
 	return k.h.Start(ctx, cause)
 }
 
+// Tell has the behaviour around it told what becomes of keys' actors: ended when one has ended, with failed if it was stopped for a failure,
+// and before what waits for the key is handled; stays when one that was asked to end is busy, and goes on.
+func (k *Keeper) Tell(ended func(ctx *host.Context, name string, failed bool), stays func(name string)) {
+	k.h.over, k.h.busy = ended, stays
+}
+
 // End is for Behaviour.End.
 func (k *Keeper) End(ctx *host.Context, end host.End) { k.h.End(ctx, end) }
 
@@ -44,10 +50,21 @@ func (k *Keeper) Name(m host.Message, below string) (string, error) {
 	return k.h.nameOf(below)
 }
 
-// Pass hands the current message to the actor of a key, which it starts if needed.
-func (k *Keeper) Pass(ctx *host.Context, m host.Message, name string) {
+// Pass hands the current message to the actor of a key, which it starts if needed. After an error it is refused, with that.
+func (k *Keeper) Pass(ctx *host.Context, m host.Message, name string) error {
 	k.h.msg = m
-	k.h.outcome(ctx, k.h.pass(ctx, name))
+	err := k.h.pass(ctx, name)
+	k.h.outcome(ctx, err)
+	return err
+}
+
+// Knows reports whether the keeper knows of a key: it has an actor, waits for a place, or has failed a while ago.
+func (k *Keeper) Knows(name string) bool { return k.h.entries[name] != nil }
+
+// Admits is why Pass would not start the actor of a key for the current message, as far as bounds are concerned; nil: it would.
+func (k *Keeper) Admits(ctx *host.Context, m host.Message) error {
+	k.h.msg = m
+	return k.h.admits(ctx, k.h.maker(ctx))
 }
 
 // Refuse says that the current message is not passed on, and why.
@@ -56,14 +73,20 @@ func (k *Keeper) Refuse(ctx *host.Context, m host.Message, why error) {
 	k.h.outcome(ctx, why)
 }
 
-// Begin starts the actor of a key, without a message for it, if it is not there.
+// Begin starts the actor of a key, without a message for it, if it is not there, and has not failed a moment ago.
 func (k *Keeper) Begin(ctx *host.Context, name string) error {
 	h := &k.h
-	if h.entries[name] != nil {
+	now, e := ctx.Now(), h.entries[name]
+	if e != nil && (e.state != failed || now.Before(timeOf(e.until))) {
 		return nil
 	}
-	if h.taken() >= h.max {
+	switch {
+	case h.taken() >= h.max:
 		return ErrFull
+	case !h.room(ctx):
+		return errBytes
+	case e == nil:
+		e = &entry{name: name, pos: -1}
 	}
 	ref, err := ctx.Spawn(name, h.worker)
 	if err == nil {
@@ -73,8 +96,7 @@ func (k *Keeper) Begin(ctx *host.Context, name string) error {
 		return err
 	}
 	h.past.drop(name)
-	now := ctx.Now()
-	h.begun(&entry{name: name, pos: -1}, ref, now, now.Add(h.idle))
+	h.begun(e, ref, now, now.Add(h.idle))
 	h.arm(ctx)
 	return nil
 }
