@@ -13,6 +13,8 @@ type Log interface {
 	// Append adds a record to what there is of a key, if the last fence of the shard is the one at fence; otherwise the error is
 	// ErrFenced. The log checks that and appends in one step.
 	Append(kind string, shard int, fence uint64, name string, record []byte, done func(at uint64, err error))
+	// Spare is Append of a record of MaxSpare bytes at most behind which less is needed: the log takes it also where it has no room for others.
+	Spare(kind string, shard int, fence uint64, name string, record []byte, done func(at uint64, err error))
 	// Replace puts a record in the place of all that there is of a key, if the last of that is at after; otherwise the error is
 	// ErrFenced. If it fails in the middle, some of what was replaced may still stand before the record.
 	Replace(kind, name string, record []byte, after uint64, done func(at uint64, err error))
@@ -30,6 +32,7 @@ type LogEntry struct {
 const (
 	MaxRecord = 1<<20 - 16<<10 // bytes of a record or a fence
 	MaxRead   = 8 << 20        // bytes of all that there is of a key
+	MaxSpare  = 4 << 10        // bytes of a record for which there is always room
 )
 
 // What a log answers. After any other error it is not known whether it has done what it was to do.

@@ -55,6 +55,17 @@ func LogContract(t *testing.T, logs []cluster.Log, wait func(func() bool) bool) 
 	if got := add(a, first.at, "ann~x", "late"); !errors.Is(got.err, cluster.ErrFenced) {
 		t.Errorf("a record behind another's fence: %+v", got)
 	}
+	spare := func(fence uint64, text string) answer {
+		return c.at(func(done func(uint64, error)) { b.Spare("k.1", 3, fence, ":3", []byte(text), done) })
+	}
+	if got := spare(first.at, "late"); !errors.Is(got.err, cluster.ErrFenced) {
+		t.Errorf("a record behind another's fence that gives room: %+v", got)
+	}
+	if got := spare(second.at, "x"); got.err != nil || got.at <= second.at {
+		t.Errorf("a record that gives room: %+v", got)
+	} else if list := c.read(a, ":3", got.at); len(list) != 1 || string(list[0].Record) != "x" {
+		t.Errorf("of the list there are %d records", len(list))
+	}
 	large := string(bytes.Repeat([]byte("x"), 700<<10))
 	got := add(b, second.at, "ann~x", large)
 	if got.err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster"
 )
 
-// kind is an actor at the top whose keys keep events.
+// kind is an actor at the top whose keys keep events, or are remembered.
 type kind struct {
 	name   string
 	n      int
+	events bool
 	shards map[int]*part
 }
 
@@ -44,7 +45,8 @@ type part struct {
 	writing bool
 
 	keys   map[*key]struct{} // that act here
-	erased map[string]bool   // names of those that are being erased: none of them begins
+	living living
+	erased map[string]bool // names of those that are being erased: none of them begins
 }
 
 // Serve implements shard.Journal.
@@ -99,6 +101,7 @@ func (j *Journal) release(p *part) (ends []func()) {
 		ends = append(ends, j.ended(x, ErrMoved))
 	}
 	p.queue, p.writing = nil, false
+	ends = append(ends, j.dropList(p)...)
 	var loads []*key
 	for k := range p.keys {
 		if k.done != nil || k.held != nil {

@@ -15,6 +15,8 @@ const (
 	turnForm  form = iota + 1 // what a turn has stored
 	wholeForm                 // all that there was of the key
 	fenceForm
+	listForm    // keys that live from now on, and that do not, see living.go
+	allForm     // all keys that live
 	formVersion = 1
 )
 
@@ -47,7 +49,7 @@ var errFrame = errors.New("journal: the log has a record that no node writes")
 
 // decodeFrame reads a record. Its data is part of b.
 func decodeFrame(b []byte) (f frame, err error) {
-	if len(b) < 4 || len(b) > cluster.MaxRecord || b[0] != formVersion || form(b[1]) < turnForm || form(b[1]) > fenceForm {
+	if len(b) < 4 || len(b) > cluster.MaxRecord || b[0] != formVersion || form(b[1]) < turnForm || form(b[1]) > allForm {
 		return f, fmt.Errorf("%w: its head is %.8x", errFrame, b)
 	}
 	f.form, b = form(b[1]), b[2:]

@@ -58,6 +58,9 @@ const (
 	guardSure                     // what stores nothing waits until the node is sure of the shard
 	guardPassed                   // a node that was passed is not sure of what it had
 	guardErase                    // a key does not begin while it is erased
+	guardBegun                    // a key begins when it is recorded that it lives
+	guardEnded                    // it is recorded that a key does not live any more
+	guardList                     // what is recorded of the keys that live is for its fence only
 )
 
 // Journal is the recorder (host.Config.WithStore) of a system whose actors of some kinds keep their events in a log. It is safe for
@@ -161,12 +164,17 @@ func New(o Options) (*Journal, error) {
 func (j *Journal) Events() *persist.Journal { return j.events }
 
 // Kind says that the keys of an actor at the top keep their events here, and in how many shards they are.
-func (j *Journal) Kind(name string, shards int) {
+func (j *Journal) Kind(name string, shards int) { j.kind(name, shards).events = true }
+
+func (j *Journal) kind(name string, shards int) *kind {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.kinds[name] == nil {
-		j.kinds[name] = &kind{name: name, n: shards, shards: map[int]*part{}}
+	k := j.kinds[name]
+	if k == nil {
+		k = &kind{name: name, n: shards, shards: map[int]*part{}}
+		j.kinds[name] = k
 	}
+	return k
 }
 
 // Counts counts.
@@ -294,7 +302,7 @@ func (j *Journal) partOf(id string) (*part, string) {
 	rest, ok := strings.CutPrefix(id, "/user/")
 	kind, name, cut := strings.Cut(rest, "/")
 	k := j.kinds[kind]
-	if !ok || !cut || k == nil || name == "" || strings.Contains(name, "/") {
+	if !ok || !cut || k == nil || !k.events || name == "" || strings.Contains(name, "/") {
 		return nil, ""
 	}
 	return k.part(shard.Of(name, k.n)), name

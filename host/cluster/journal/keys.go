@@ -179,7 +179,7 @@ func (j *Journal) history(list []cluster.LogEntry, fence, under uint64) (h histo
 		if err == nil && f.epoch > under && e.At > fence {
 			return h, ErrAnew // another one has the shard by now
 		}
-		if err == nil && (f.form == fenceForm || f.epoch > under) {
+		if err == nil && (f.form >= fenceForm || f.epoch > under) {
 			err = fmt.Errorf("%w: it is of epoch %d, and the shard is in %d", errFrame, f.epoch, under)
 		}
 		if err != nil {
@@ -203,6 +203,9 @@ func (j *Journal) history(list []cluster.LogEntry, fence, under uint64) (h histo
 // storing is a record on its way to the log.
 type storing struct {
 	key    *key
+	list   *batch // of the list of keys that live; nil: a turn of the key has stored it
+	name   string
+	fence  uint64
 	frame  frame
 	record []byte
 	tries  int
@@ -239,11 +242,8 @@ func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
 	}
 	p.number++
 	f := frame{form: turnForm, epoch: p.under, number: p.number, data: x.Record}
-	s := &storing{key: k, frame: f, record: f.encode(), turn: t, stored: x, began: j.opt.Clock.Now()}
-	j.bytes += int64(len(s.record))
-	p.queue = append(p.queue, s)
-	begin := !p.writing
-	p.writing = true
+	s := &storing{key: k, name: k.name, fence: k.fence, frame: f, record: f.encode(), turn: t, stored: x, began: j.opt.Clock.Now()}
+	begin := j.line(p, s)
 	j.mu.Unlock()
 	if j.opt.skip&guardAnswer != 0 {
 		j.stored(s)
@@ -251,6 +251,15 @@ func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
 	if begin {
 		j.write(p)
 	}
+}
+
+// line has a record wait for the log, and reports whether it is to be written at once; the caller holds the lock.
+func (j *Journal) line(p *part, s *storing) (begin bool) {
+	j.bytes += int64(len(s.record))
+	p.queue = append(p.queue, s)
+	begin = !p.writing
+	p.writing = true
+	return begin
 }
 
 // write appends the first record that waits for a shard: one at a time, since the log checks one after the other.
@@ -262,12 +271,15 @@ func (j *Journal) write(p *part) {
 		return
 	}
 	s := p.queue[0]
-	fence := s.key.fence
+	fence, put := s.fence, j.opt.Log.Append
 	if j.opt.skip&guardFence != 0 {
 		fence = anyFence
 	}
+	if s.list != nil && s.list.spare {
+		put = j.opt.Log.Spare
+	}
 	j.mu.Unlock()
-	j.opt.Log.Append(p.kind, p.no, fence, s.key.name, s.record, onceAt(func(at uint64, err error) { j.written(p, s, at, err) }))
+	put(p.kind, p.no, fence, s.name, s.record, onceAt(func(at uint64, err error) { j.written(p, s, at, err) }))
 }
 
 // anyFence has a simulated log check nothing.
@@ -282,6 +294,10 @@ func (j *Journal) written(p *part, s *storing, at uint64, err error) {
 	}
 	var end func()
 	switch {
+	case err == nil && s.list != nil:
+		p.high = max(p.high, at)
+		j.bytes -= int64(len(s.record))
+		end = j.listed(p, s, at)
 	case err == nil:
 		k := s.key
 		p.high = max(p.high, at)
@@ -293,10 +309,15 @@ func (j *Journal) written(p *part, s *storing, at uint64, err error) {
 		end = j.ended(s, nil)
 	case errors.Is(err, cluster.ErrFenced):
 		p.fence = 0
-		p.outdated(s.key.fence)
+		p.outdated(s.fence)
 		j.counts.Refused++
 		end = j.ended(s, ErrAnew)
-	case errors.Is(err, cluster.ErrFull):
+	case errors.Is(err, cluster.ErrFull) && s.list != nil && !s.list.spare:
+		if s.maybe {
+			p.fence = 0
+		}
+		end = j.ended(s, err)
+	case errors.Is(err, cluster.ErrFull) && s.list == nil:
 		if s.maybe {
 			p.fence = 0 // with another fence it will be known
 		}
@@ -329,6 +350,9 @@ func (j *Journal) written(p *part, s *storing, at uint64, err error) {
 // ended ends what waits for the log; the caller holds the lock and calls what it gets without it.
 func (j *Journal) ended(s *storing, err error) func() {
 	j.bytes -= int64(len(s.record))
+	if s.list != nil {
+		return j.unlisted(s, err)
+	}
 	if err != nil {
 		if !errors.Is(err, cluster.ErrFull) || s.maybe {
 			s.key.broken = true

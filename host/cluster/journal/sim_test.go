@@ -39,6 +39,8 @@ const (
 type broken struct {
 	guard guard
 	hasty bool // others take over although the node may still be sure
+	again bool // keys that are to live are not started
+	moves bool // a shard is handed over while something is about to be recorded of it
 }
 
 // sim is one run: nodes come, go and fail, and clients have keys store numbers.
@@ -54,6 +56,7 @@ type sim struct {
 	failure string
 	number  uint64
 	open    []*question
+	village *village            // whose keys are remembered; nil: none are
 	acked   map[string][]uint64 // by key
 	read    map[string][]uint64 // the longest that was read
 }
@@ -83,6 +86,7 @@ type question struct {
 type note struct {
 	Add uint64 `cbor:"1,keyasint,omitempty"`
 	Pad []byte `cbor:"2,keyasint,omitempty"`
+	Op  string `cbor:"3,keyasint,omitempty"`
 }
 
 func (s *sim) failf(format string, args ...any) {
@@ -134,7 +138,9 @@ func (l *life) begin(m cluster.Member) {
 	var err error
 	l.journal, err = New(Options{Sure: s.sure(l), Log: l.machine.Log(), Node: m.Number, Born: m.Born, Clock: l.machine, Manual: true, skip: s.broken.guard, Refused: func(text string) { s.failf("%s", text) }})
 	if err == nil {
-		l.journal.Kind("carts", simShards)
+		if l.journal.Kind("carts", simShards); s.village != nil && s.village.plain {
+			l.journal.kinds["carts"].events = false
+		}
 		l.system, err = host.New(host.NewConfig("sim").WithNode(m.Number).WithManual().WithClock(l.machine).WithSeed(l.id).WithStore(l.journal))
 	}
 	if err == nil {
@@ -149,6 +155,9 @@ func (l *life) begin(m cluster.Member) {
 	}
 	c := shard.New("carts", node, keyed.New(l.journal.Events().Props(definition, func(log *persist.Log) persist.Actor { return &cart{life: l, log: log} }, MaxBytes)).WithIdle(2*time.Second).WithSupervision(Supervised(supervision.Default()))).
 		WithShards(simShards).WithMoves(2).WithPatience(2 * time.Second).WithJournal(l.journal)
+	if s.village != nil {
+		c = s.village.kind(l)
+	}
 	if l.region, err = l.system.Spawn("carts", c.Props()); err != nil {
 		panic(err)
 	}
@@ -189,7 +198,7 @@ func (c *cart) Receive(ctx *host.Context, m host.Message) error {
 		return err
 	}
 	if x.Add != 0 {
-		if err := c.log.Persist("cart.added@1", note{x.Add, make([]byte, padding)}); err != nil {
+		if err := c.log.Persist("cart.added@1", note{Add: x.Add, Pad: make([]byte, padding)}); err != nil {
 			return err
 		}
 	}
@@ -362,14 +371,21 @@ func (s *sim) fault() {
 	case n == 12:
 		if up := s.running(); len(up) > 0 {
 			l := up[s.Random.IntN(len(up))]
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel() // the order is given, and nobody waits for what comes of it
+			ctx, cancel := cancelled()
+			cancel()
 			_, _ = shard.Drain(ctx, l.system, l.region, s.Random.IntN(2) == 0)
 			s.stats["drains"]++
 		}
 	default:
 		s.Faults = clustertest.Faults{}
 	}
+}
+
+// cancelled is a context of orders that are given, and nobody waits for what comes of them.
+func cancelled() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx, cancel
 }
 
 // sure is what a node's journal asks. A hasty one has others think that it is not for as long as it does.
@@ -651,12 +667,17 @@ var mistakes = []struct {
 	run    func(uint64, map[string]int, broken) string
 	seed   uint64
 }{
-	{"records of owners before count", broken{guard: guardFence}, simulate, 38},
+	{"records of owners before count", broken{guard: guardFence}, simulate, 42},
 	{"a turn takes effect before its record is confirmed", broken{guard: guardAnswer}, simulate, 1},
 	{"copies that come late count", broken{guard: guardNumber}, simulate, 3},
 	{"a key is read from a copy that is behind", broken{guard: guardLeast}, simulate, 1},
 	{"what is read waits for nothing", broken{guard: guardSure}, cutOff, 1},
 	{"others take over while the node is sure", broken{hasty: true}, cutOff, 1},
+	{"a key acts before it is recorded that it lives", broken{guard: guardBegun}, live, 1},
+	{"it is not recorded that a key has ended", broken{guard: guardEnded}, live, 1},
+	{"what owners before record of living keys counts", broken{guard: guardList}, live, 723},
+	{"living keys are not started again", broken{again: true}, live, 1},
+	{"a shard moves before it is recorded which keys live", broken{moves: true}, live, 276},
 }
 
 // Each rule that is left out is noticed. Changes of the protocol change what seeds do: then the test says from which seed on it

@@ -45,7 +45,15 @@ func written(t *testing.T, l cluster.Log) string {
 		l.Append("carts", 3, fence, "ann", []byte(text), at)
 		<-c
 	}
-	return kept(t, l, "carts", 3, "ann")
+	l.Append("carts", 3, fence, ":3", []byte("the keys that live"), at)
+	<-c
+	return keptOf(t, l)
+}
+
+// keptOf is what there is of the key, and which keys are to live.
+func keptOf(t *testing.T, l cluster.Log) string {
+	t.Helper()
+	return kept(t, l, "carts", 3, "ann") + kept(t, l, "carts", 3, ":3")
 }
 
 // bound are a keeper, a node whose token was for a bundle, and one that is bound to none.
@@ -136,6 +144,7 @@ func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
 			h.Set("Nats-Expected-Last-Subject-Sequence-Subject", id.subjectsOf("bank")+"e.carts.3")
 		}
 		forged(id.subjectsOf("bank")+"k.carts.ann", h, []byte("forged"))
+		forged(id.subjectsOf("bank")+"k.carts.~3a3", h, []byte("forged"))
 		forged(id.subjectsOf("bank")+"e.carts.3", nats.Header{jetstream.MsgRollup: {"all"}}, []byte("forged"))
 	}
 
@@ -143,7 +152,9 @@ func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
 	requests := []keeperRequest{
 		{Op: keysOpen}, {Op: keysLast, Kind: "carts", Shard: 3}, {Op: keysRead, Kind: "carts", Shard: 3, Name: "ann"},
 		{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("forged"), At: 2}, {Op: keysFence, Kind: "carts", Shard: 3, Record: []byte("forged"), At: 2},
-		{Op: keysReplace, Kind: "carts", Name: "ann", Record: []byte("forged"), At: 4},
+		{Op: keysReplace, Kind: "carts", Name: "ann", Record: []byte("forged"), At: 4}, {Op: keysRead, Kind: "carts", Shard: 3, Name: ":3"},
+		{Op: keysAppend, Kind: "carts", Shard: 3, Name: ":3", Record: []byte("forged"), At: 2}, {Op: keysSpare, Kind: "carts", Shard: 3, Name: ":3", Record: []byte("forged"), At: 2},
+		{Op: keysReplace, Kind: "carts", Name: ":3", Record: []byte("forged"), At: 5},
 	}
 	for _, r := range requests {
 		for _, subject := range []string{id.subjectKeys("bank"), id.subjectOfKeys() + "shop.bank", id.subjectOfKeys() + "~62ank"} {
@@ -160,17 +171,17 @@ func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
 	}
 
 	// The same by another node, which the member could listen to.
-	if got := kept(t, journalsOf(t, []*Cluster{other}, "bank")[0], "carts", 3, "ann"); got != want {
+	if got := keptOf(t, journalsOf(t, []*Cluster{other}, "bank")[0]); got != want {
 		t.Errorf("the keys of the other bundle are\n%s\nand were\n%s", got, want)
 	}
-	if got := kept(t, bank, "carts", 3, "ann"); got != want {
+	if got := keptOf(t, bank); got != want {
 		t.Errorf("the keys of the other bundle are\n%s\nand were\n%s", got, want)
 	}
 	info, err := mustStream(t, keeper).Stream(within(t, 10*time.Second), stream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := info.CachedInfo(); s.State.Msgs != 4 || s.State.Consumers != 0 || differs(s.Config, keeper.journalConfig("bank")) != nil {
+	if s := info.CachedInfo(); s.State.Msgs != 5 || s.State.Consumers != 0 || differs(s.Config, keeper.journalConfig("bank")) != nil {
 		t.Errorf("the other bundle's stream is %+v, %+v", s.State, s.Config)
 	}
 	if err := nc.FlushTimeout(10 * time.Second); err != nil {
@@ -250,15 +261,16 @@ func TestRequestsForKeysThatNoNodeMakes(t *testing.T) {
 		"an answer's JSON": func(m *nats.Msg, _ *keeperRequest) {
 			m.Data = []byte(`{"type":"io.nats.jetstream.api.v1.stream_info_response"}`)
 		},
-		"an answer":        func(m *nats.Msg, _ *keeperRequest) { m.Data = mustEncode(keeperAnswer{At: 7}) },
-		"nothing":          func(m *nats.Msg, _ *keeperRequest) { m.Data = []byte{} },
-		"no kind":          func(_ *nats.Msg, r *keeperRequest) { r.Kind = "" },
-		"no name":          func(_ *nats.Msg, r *keeperRequest) { r.Name = "" },
-		"a long name":      func(_ *nats.Msg, r *keeperRequest) { r.Name = strings.Repeat("x", 256) },
-		"a shard below 0":  func(_ *nats.Msg, r *keeperRequest) { r.Shard = -1 },
-		"a shard too many": func(_ *nats.Msg, r *keeperRequest) { r.Shard = mostShards },
-		"a long record":    func(_ *nats.Msg, r *keeperRequest) { r.Record = make([]byte, cluster.MaxRecord+1) },
-		"another order":    func(_ *nats.Msg, r *keeperRequest) { r.Op = 99 },
+		"an answer":                        func(m *nats.Msg, _ *keeperRequest) { m.Data = mustEncode(keeperAnswer{At: 7}) },
+		"nothing":                          func(m *nats.Msg, _ *keeperRequest) { m.Data = []byte{} },
+		"no kind":                          func(_ *nats.Msg, r *keeperRequest) { r.Kind = "" },
+		"no name":                          func(_ *nats.Msg, r *keeperRequest) { r.Name = "" },
+		"a long name":                      func(_ *nats.Msg, r *keeperRequest) { r.Name = strings.Repeat("x", 256) },
+		"a shard below 0":                  func(_ *nats.Msg, r *keeperRequest) { r.Shard = -1 },
+		"a shard too many":                 func(_ *nats.Msg, r *keeperRequest) { r.Shard = mostShards },
+		"a long record that needs no room": func(_ *nats.Msg, r *keeperRequest) { r.Op, r.Record = keysSpare, make([]byte, cluster.MaxSpare+1) },
+		"a long record":                    func(_ *nats.Msg, r *keeperRequest) { r.Record = make([]byte, cluster.MaxRecord+1) },
+		"another order":                    func(_ *nats.Msg, r *keeperRequest) { r.Op = 99 },
 	} {
 		if _, _, wrong := d.decodeAsked(msg(change)); wrong == "" {
 			t.Errorf("%s: taken", name)

@@ -106,6 +106,15 @@ func (j *Journal) Append(kind string, shard int, fence uint64, name string, reco
 	j.publish(j.key(kind, name), record, fence, j.fence(kind, shard), false, done)
 }
 
+// Spare implements cluster.Log.
+func (j *Journal) Spare(kind string, shard int, fence uint64, name string, record []byte, done func(uint64, error)) {
+	if len(record) > cluster.MaxSpare {
+		go done(0, fmt.Errorf("natscluster: a record of %d bytes, at most %d where there is room for no other", len(record), cluster.MaxSpare))
+		return
+	}
+	j.publish(j.key(kind, name), record, fence, j.fence(kind, shard), false, done)
+}
+
 // Replace implements cluster.Log.
 func (j *Journal) Replace(kind, name string, record []byte, after uint64, done func(uint64, error)) {
 	j.publish(j.key(kind, name), record, after, "", true, done)

@@ -57,6 +57,14 @@ func TestAJournalThatIsFull(t *testing.T) {
 	if err := <-got; err != nil {
 		t.Errorf("a fence: %v", err)
 	}
+	j.Spare("k", 1, 2, "ann", []byte("x"), func(_ uint64, err error) { got <- err })
+	if err := <-got; err != nil {
+		t.Errorf("a record that gives room: %v", err)
+	}
+	j.Spare("k", 1, 2, "ann", make([]byte, cluster.MaxSpare+1), func(_ uint64, err error) { got <- err })
+	if err := <-got; err == nil {
+		t.Error("a record that gives room may have any size")
+	}
 	j.looked.Store(0)
 	j.Append("k", 1, 0, "ann", []byte("x"), func(_ uint64, err error) { got <- err })
 	if err := <-got; err != cluster.ErrFull && err != cluster.ErrFenced { // the answer may be there already: then the record is one too late

@@ -77,6 +77,8 @@ func (s *keeperServer) carryOut(m *nats.Msg, j *Journal, r *keeperRequest) {
 		j.Fence(r.Kind, r.Shard, r.Record, r.At, at)
 	case keysAppend:
 		j.Append(r.Kind, r.Shard, r.At, r.Name, r.Record, at)
+	case keysSpare:
+		j.Spare(r.Kind, r.Shard, r.At, r.Name, r.Record, at)
 	case keysReplace:
 		j.Replace(r.Kind, r.Name, r.Record, r.At, at)
 	case keysRead:
@@ -208,6 +210,11 @@ func (a *asking) Fence(kind string, shard int, fence []byte, after uint64, done 
 // Append implements cluster.Log.
 func (a *asking) Append(kind string, shard int, fence uint64, name string, record []byte, done func(uint64, error)) {
 	a.at(keeperRequest{Op: keysAppend, Kind: kind, Shard: shard, Name: name, Record: record, At: fence}, done)
+}
+
+// Spare implements cluster.Log.
+func (a *asking) Spare(kind string, shard int, fence uint64, name string, record []byte, done func(uint64, error)) {
+	a.at(keeperRequest{Op: keysSpare, Kind: kind, Shard: shard, Name: name, Record: record, At: fence}, done)
 }
 
 // Replace implements cluster.Log.

@@ -47,6 +47,7 @@ const (
 	valuesPut
 	valuesGet
 	valuesWatch
+	keysSpare
 )
 
 // keeperRequest is one of a node.
@@ -119,6 +120,8 @@ func (r *keeperRequest) valid(bundle string) bool {
 		return plain && kind && record && r.Name == ""
 	case keysAppend, keysReplace:
 		return plain && kind && record && named
+	case keysSpare:
+		return plain && kind && named && len(r.Record) <= cluster.MaxSpare
 	case keysRead:
 		return plain && kind && named && len(r.Record) == 0
 	}
@@ -140,7 +143,7 @@ func (r *keeperRequest) valid(bundle string) bool {
 }
 
 // ofValues says whether what is asked for is what services share.
-func (r *keeperRequest) ofValues() bool { return r.Op >= valuesOpen }
+func (r *keeperRequest) ofValues() bool { return r.Op >= valuesOpen && r.Op <= valuesWatch }
 
 // ofBundle says whether a key of what services share is one, and of a bundle.
 func ofBundle(key, bundle string) bool {

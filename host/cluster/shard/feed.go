@@ -23,7 +23,7 @@ func (r *region) route(ctx *host.Context, m host.Message, name string) {
 	o, f := &r.own[s], &r.feeds[s]
 	switch {
 	case o.phase == serving:
-		r.Pass(ctx, m, name)
+		r.pass(ctx, m, name)
 	case f.token != 0:
 		_ = ctx.Head().ForwardTo(host.Below(r.ref(ctx, f.owner), tag{false, s, f.token, r.self.UID(), name}.String()), "")
 	default:

@@ -20,27 +20,36 @@ func (c Config) WithJournal(j Journal) Config { c.journal = j; return c }
 
 // tellJournal tells the journal what has become of a shard. The epoch of one that is about to be handed over is the next owner's.
 func (r *region) tellJournal(s int) {
-	if r.journal == nil {
+	j := r.keeps()
+	if j == nil {
 		return
 	}
 	o := &r.own[s]
 	switch told := r.st.told[s]; {
 	case (o.phase == serving || o.phase == waiting) && told != o.epoch:
 		if o.phase == waiting && told != 0 { // it was another's in between
-			r.journal.Release(r.kind, s)
+			j.Release(r.kind, s)
 		}
 		r.st.told[s] = o.epoch
-		r.journal.Serve(r.kind, s, o.epoch, r.me.Passed)
+		j.Serve(r.kind, s, o.epoch, r.me.Passed)
 	case (o.phase == none || o.phase == handing || o.phase == handed) && told != 0:
 		delete(r.st.told, s)
-		r.journal.Release(r.kind, s)
+		j.Release(r.kind, s)
 	}
+}
+
+// keeps is who is told which shards are here; nil: nobody.
+func (r *region) keeps() Journal {
+	if r.journal == nil && r.memory != nil {
+		return r.memory
+	}
+	return r.journal
 }
 
 // endJournal tells the journal that no shard is here any more.
 func (r *region) endJournal() {
 	for _, s := range slices.Sorted(maps.Keys(r.st.told)) {
 		delete(r.st.told, s)
-		r.journal.Release(r.kind, s)
+		r.keeps().Release(r.kind, s)
 	}
 }

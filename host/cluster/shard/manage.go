@@ -42,6 +42,9 @@ type State struct {
 	Leaving bool   `cbor:"leaving,omitempty"` // this node is drained
 	Wrong   string `cbor:"wrong,omitempty"`   // why the other fields may be too low
 
+	Starting  int    `cbor:"starting,omitempty"`  // keys that are to live, and wait for their start here
+	Unstarted string `cbor:"unstarted,omitempty"` // why they wait longer than for their turn
+
 	In      uint64 `cbor:"in"`       // shards that were begun here, since the region is there
 	Out     uint64 `cbor:"out"`      // that were handed over
 	GivenUp uint64 `cbor:"given_up"` // that could not be handed over, since their keys did not rest
@@ -172,6 +175,10 @@ func (r *region) state() State {
 	x.In, x.Out, x.GivenUp, x.Stolen = r.st.counts.In, r.st.counts.Out, r.st.counts.GivenUp, r.st.counts.Stolen
 	if r.wrong != nil {
 		x.Wrong = r.wrong.Error()
+	}
+	x.Starting = len(r.mem.starts) + len(r.mem.ill)
+	if r.mem.full != nil && x.Starting > 0 {
+		x.Unstarted = r.mem.full.Error()
 	}
 	if r.table == nil {
 		if r.wrong == nil && r.hosts() { // one that takes none has none

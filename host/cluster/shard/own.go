@@ -76,8 +76,9 @@ func (r *region) place(ctx *host.Context, s int, p place) {
 		r.robbed(ctx, s)
 	case p.owner == me && (o.phase != serving || o.epoch != p.epoch):
 		if o.phase == serving { // it was taken away, and comes back
-			r.Leave(ctx, r.in(s), true)
+			r.leave(ctx, s, true)
 		}
+		r.yield(ctx, s, false)
 		asking := o.asking
 		*o = own{phase: waiting, epoch: p.epoch, token: r.token(ctx), since: ctx.Now(), asking: asking, doubts: o.doubts}
 		if !r.on(guardBegin) {
@@ -101,8 +102,9 @@ func (r *region) place(ctx *host.Context, s int, p place) {
 		r.robbed(ctx, s)
 	case o.phase != none:
 		if o.phase == serving || o.phase == closing { // the node must not act, or what was to be handed over has another owner
-			r.Leave(ctx, r.in(s), true)
+			r.leave(ctx, s, true)
 		}
+		r.yield(ctx, s, false)
 		*o = own{doubts: o.doubts}
 	}
 	r.note(s)
@@ -148,6 +150,7 @@ func (r *region) serve(ctx *host.Context, s int, p place) {
 	if r.single != "" {
 		_ = r.Begin(ctx, r.single)
 	}
+	r.recall(ctx, s)
 	r.note(s)
 }
 
@@ -212,7 +215,7 @@ func (r *region) accepted(ctx *host.Context, m host.Message, name string) {
 	s := Of(name, r.shards)
 	switch o := &r.own[s]; {
 	case o.phase == serving || o.phase == waiting || o.phase == closing && (!o.shut || r.Has(name)):
-		r.Pass(ctx, m, name)
+		r.pass(ctx, m, name)
 	case o.phase == closing:
 		o.names[name] = true
 		if ctx.Head().StashFor(name) != nil {
@@ -299,7 +302,7 @@ func (r *region) tend(ctx *host.Context, s int) {
 		r.advance(ctx, s)
 		if o.phase == closing && !o.rested && now.Sub(o.since) >= r.patience {
 			if r.me.Leaving && o.shut {
-				r.Leave(ctx, r.in(s), true)
+				r.leave(ctx, s, true)
 			} else if !o.givingUp {
 				o.givingUp = true
 				r.st.dirty.Store(true)
@@ -326,9 +329,10 @@ func (r *region) advance(ctx *host.Context, s int) {
 	var left, wait []string
 	if o.left == nil {
 		o.left = map[string]bool{}
-		left, wait = r.Leave(ctx, r.in(s), false)
+		left, wait = r.leave(ctx, s, false)
+		wait = append(wait, r.yield(ctx, s, true)...)
 	} else { // no other key begins any more
-		left, wait = r.LeaveOf(ctx, slices.Sorted(maps.Keys(o.names)), false)
+		left, wait = r.gone(r.LeaveOf(ctx, slices.Sorted(maps.Keys(o.names)), false))
 	}
 	for _, name := range left {
 		o.left[name], o.names[name] = true, true
@@ -336,7 +340,7 @@ func (r *region) advance(ctx *host.Context, s int) {
 	for _, name := range wait {
 		o.names[name] = true
 	}
-	if len(left) > 0 && r.on(guardEnds) {
+	if len(left) > 0 && r.on(guardEnds) || !r.mayGo(s) {
 		return
 	}
 	o.rested = true

@@ -26,8 +26,9 @@ func (r *region) forfeit(ctx *host.Context) {
 		return
 	}
 	r.st.passed, r.me.Passed = n, n
-	r.Leave(ctx, func(string) bool { return true }, true) // also after a failure of the region, which knows of no shards then
+	r.gone(r.Leave(ctx, func(string) bool { return true }, true)) // also after a failure of the region, which knows of no shards then
 	for s := range r.own {
+		r.yield(ctx, s, false)
 		r.own[s] = own{}
 		r.note(s)
 	}

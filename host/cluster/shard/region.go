@@ -28,10 +28,11 @@ const (
 
 // store is what the directory has told, for the region's turns.
 type store struct {
-	mu    sync.Mutex
-	entry cluster.Entry
-	put   uint64 // counts the changes that were begun...
-	over  uint64 // ...and the last one that has been answered
+	mu       sync.Mutex
+	entry    cluster.Entry
+	recalled []recalled // answers of the memory
+	put      uint64     // counts the changes that were begun...
+	over     uint64     // ...and the last one that has been answered
 
 	key     uint64 // see doors
 	tokens  uint64 // that were made
@@ -41,6 +42,7 @@ type store struct {
 	passed  uint64           // how often the node was passed, as far as the region has lost its shards for it
 	peers   map[abi.Ref]bool // regions that hold tokens of this one, or this one of them
 	told    map[int]uint64   // what the journal knows: the epochs of shards that are here
+	sent    map[string]bool  // keys whose actors were asked to end since their shards move
 	stops   []func()
 }
 
@@ -79,12 +81,14 @@ type region struct {
 	putRev    uint64
 	wanted    time.Time // since when the table should be changed, in vain
 	unplanned time.Time // since when whoever plans has not done what there is to do
+	mem       recollection
 }
 
 func newRegion(c Config, k *keyed.Keeper, st *store) *region {
 	return &region{
 		Config: c, Keeper: k, st: st, own: make([]own, c.shards), feeds: make([]feed, c.shards), open: map[int]bool{},
 		refs: map[abi.Ref]host.Ref{}, watched: map[abi.Ref]bool{}, ended: map[abi.Ref]bool{}, pins: map[int]uint16{}, until: map[int]time.Time{}, tries: map[int]int{},
+		mem: newRecollection(),
 	}
 }
 
@@ -127,9 +131,13 @@ func (r *region) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 		}
 		clear(r.st.peers)
 	}
+	if r.memory != nil {
+		r.Tell(r.keyOver, func(name string) { delete(r.st.sent, name) })
+	}
 	if f := r.Keeper.Start(ctx, cause, r.moving); f != nil {
 		return f
 	}
+	maps.DeleteFunc(r.st.sent, func(name string, _ bool) bool { return !r.Has(name) })
 	r.st.dirty.Store(true)
 	_ = ctx.Tell(self, order{Op: opLook}.message())
 	return nil
@@ -166,6 +174,7 @@ func (r *region) Handle(ctx *host.Context, _ int) *abi.Failure {
 			r.ticking = false
 			r.look(ctx)
 			r.each(ctx)
+			r.tendMemory(ctx)
 		case m.Kind == abi.KindTerminated && r.watched[m.Sender.UID()]:
 			var why string
 			if _ = m.Decode(&why); why == "stopped" || strings.HasPrefix(why, "failed") { // and not: its node
@@ -191,7 +200,7 @@ func (r *region) Handle(ctx *host.Context, _ int) *abi.Failure {
 
 // arm has the region look again soon while something is under way. The period never passes, see keyed.
 func (r *region) arm(ctx *host.Context) {
-	if want := len(r.open) > 0 || r.putting || len(r.until) > 0 || !r.wanted.IsZero() || !r.unplanned.IsZero(); want && !r.ticking {
+	if want := len(r.open) > 0 || r.putting || len(r.until) > 0 || !r.wanted.IsZero() || !r.unplanned.IsZero() || r.remembers(); want && !r.ticking {
 		r.ticking = ctx.After(tickTimer, tick, time.Hour, nil) == nil
 	} else if !want && r.ticking {
 		ctx.Cancel(tickTimer)
@@ -331,6 +340,7 @@ func (r *region) obey(ctx *host.Context, o order, from host.Ref) {
 func (r *region) look(ctx *host.Context) {
 	r.st.dirty.Store(false)
 	r.forfeit(ctx)
+	r.listen(ctx)
 	r.st.mu.Lock()
 	e, over := r.st.entry, r.st.over
 	r.st.mu.Unlock()

@@ -61,6 +61,8 @@ type Config struct {
 	bytes    int64
 	single   string // the only key; empty: there are many
 	journal  Journal
+	memory   Memory
+	starts   int // of keys that are remembered, in a second
 	skip     guard
 }
 
@@ -131,6 +133,9 @@ func (c Config) Check() error {
 	if c.moves < 1 || c.patience < time.Millisecond || c.buffer < 1 || c.bytes < 1 {
 		add("%d moves, a patience of %v, a buffer of %d messages and %d bytes: all must be positive", c.moves, c.patience, c.buffer, c.bytes)
 	}
+	if c.memory != nil && (c.starts < 1 || c.starts > MaxStarts || c.single != "") {
+		add("%d keys that are remembered start in a second, must be from 1 to %d, and a singleton is there in any case", c.starts, MaxStarts)
+	}
 	if c.node == nil {
 		add("there is no node")
 	}
@@ -149,7 +154,7 @@ func (c Config) props(made func(*region)) host.Props {
 		key := []byte(c.single)
 		keys = keys.WithKey(func(*host.Message) []byte { return key }).WithIdle(10 * 365 * 24 * time.Hour)
 	}
-	st := &store{peers: map[abi.Ref]bool{}, told: map[int]uint64{}}
+	st := &store{peers: map[abi.Ref]bool{}, told: map[int]uint64{}, sent: map[string]bool{}}
 	return keys.Around(func(k *keyed.Keeper) host.Behaviour {
 		r := newRegion(c, k, st)
 		made(r)
@@ -187,6 +192,8 @@ const (
 	guardMoving                   // what moves is not moved again
 	guardReturn                   // a shard whose new owner is gone before it had it goes back to the old one
 	guardBuffer                   // what waits at a feeder is bounded
+	guardFailed                   // a key whose actor has failed is remembered
+	guardSent                     // a key that ends since its shard moves is remembered
 	guardStolen                   // a table that takes a shard from an owner that acts is not followed
 )
 

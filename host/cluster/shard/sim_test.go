@@ -57,6 +57,7 @@ type sim struct {
 	last    map[[2]string]uint64
 	sent    map[[2]string]uint64
 	living  map[string][]*worker
+	memory  func(keyed.Config) (keyed.Config, Memory, int) // nil: keys are not remembered
 }
 
 // life is one start of a node.
@@ -143,7 +144,13 @@ func (s *sim) start() {
 		if s.broken.lease {
 			node = early{n, s}
 		}
-		c := New("carts", node, keyed.New(host.Native(func() host.Actor { return &worker{life: l} })).WithIdle(idle)).
+		each := keyed.New(host.Native(func() host.Actor { return &worker{life: l} })).WithIdle(idle)
+		var memory Memory
+		starts := 0
+		if s.memory != nil {
+			each, memory, starts = s.memory(each)
+		}
+		c := New("carts", node, each).WithMemory(memory, starts).
 			WithShards(shards).WithRole("back").WithMoves(2).WithPatience(patience).WithBuffer(buffer, 1<<16)
 		if s.calm {
 			c = c.WithBuffer(10_000, 1<<20)

@@ -23,7 +23,7 @@ type history struct {
 // Log is the machine's way to the world's log, which is late, answers twice or not, as the directory is.
 func (m *Machine) Log() cluster.Log { return logOf{m} }
 
-// FillLog has the log refuse what comes, or with false take it again.
+// FillLog has the log refuse what comes, but for records that give room, or with false take it again.
 func (w *World) FillLog(full bool) { w.log.full = full }
 
 // LogOf is all that the log has of a key.
@@ -81,9 +81,6 @@ func (w *World) add(subject string, b []byte, whole bool) (uint64, error) {
 	l := &w.log
 	if l.subjects == nil {
 		l.subjects, l.second = map[string][]cluster.LogEntry{}, map[string][]cluster.LogEntry{}
-	}
-	if l.full {
-		return 0, cluster.ErrFull
 	}
 	l.last++
 	e := cluster.LogEntry{At: l.last, Record: slices.Clone(b)}
@@ -143,9 +140,21 @@ func (x logOf) Fence(kind string, shard int, fence []byte, after uint64, done fu
 
 // Append implements cluster.Log.
 func (x logOf) Append(kind string, shard int, fence uint64, name string, record []byte, done func(uint64, error)) {
+	x.append(kind, shard, fence, name, record, false, done)
+}
+
+// Spare implements cluster.Log.
+func (x logOf) Spare(kind string, shard int, fence uint64, name string, record []byte, done func(uint64, error)) {
+	x.append(kind, shard, fence, name, record, len(record) <= cluster.MaxSpare, done)
+}
+
+func (x logOf) append(kind string, shard int, fence uint64, name string, record []byte, spare bool, done func(uint64, error)) {
 	x.do(func() (uint64, error) {
 		if x.m.world.log.at(fenceOf(kind, shard)) != fence && fence != 1<<64-1 {
 			return 0, cluster.ErrFenced
+		}
+		if x.m.world.log.full && !spare {
+			return 0, cluster.ErrFull
 		}
 		return x.m.world.add(keyOf(kind, name), record, false)
 	}, done)
