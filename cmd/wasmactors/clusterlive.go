@@ -226,6 +226,17 @@ func (r *reached) clusterStatus(s *admin.ClusterStatus) error {
 			}
 		}
 	}
+	for _, k := range s.Kinds {
+		if k.Starting > 0 {
+			text := fmt.Sprintf("%d keys of %s are remembered and wait for their start here", k.Starting, k.Kind)
+			if k.Unstarted != "" {
+				text += ": " + k.Unstarted
+			}
+			if err := write(r.env.stdout, oneLine(text)+"\n"); err != nil {
+				return err
+			}
+		}
+	}
 	return r.table("KIND\tSHARDS\tHERE\tMOVING\tWAITING\tKEYS\tSTATE", func(w *tabwriter.Writer) {
 		for _, k := range s.Kinds {
 			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", k.Kind, k.Shards, k.Owned, k.Moving, k.Waiting, k.Keys, orDash(oneLine(k.Wrong)))

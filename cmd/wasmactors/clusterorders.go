@@ -162,7 +162,7 @@ func takenStatus(m cluster.Member, s admin.ClusterStatus) admin.ClusterStatus {
 	}
 	for i := range s.Kinds {
 		k := &s.Kinds[i]
-		k.Kind, k.Wrong = printable.Line(k.Kind, mostName), printable.Line(k.Wrong, mostReason)
+		k.Kind, k.Wrong, k.Unstarted = printable.Line(k.Kind, mostName), printable.Line(k.Wrong, mostReason), printable.Line(k.Unstarted, mostReason)
 	}
 	return s
 }

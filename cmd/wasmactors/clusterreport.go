@@ -295,6 +295,7 @@ func (a *clusterAdmin) Status(ctx context.Context, node string) (admin.ClusterSt
 			k.Wrong = err.Error()
 		} else {
 			k.Shards, k.Owned, k.Moving, k.Waiting, k.Keys, k.Wrong = x.Shards, x.Owned, x.Moving, x.Waiting, x.Keys, x.Wrong
+			k.Starting, k.Unstarted = x.Starting, x.Unstarted
 			k.In, k.Out, k.GivenUp, k.Stolen = x.In, x.Out, x.GivenUp, x.Stolen
 		}
 		s.Draining = s.Draining && err == nil && x.Leaving

@@ -79,6 +79,9 @@ type ClusterKind struct {
 	Keys    int    `json:"keys"`    // that have an actor here
 	Wrong   string `json:"wrong,omitempty"`
 
+	Starting  int    `json:"starting,omitempty"`  // keys that are remembered, and wait for their start here
+	Unstarted string `json:"unstarted,omitempty"` // why they wait longer than for their turn
+
 	In      uint64 `json:"in"`       // shards that this node has begun
 	Out     uint64 `json:"out"`      // that it has handed over
 	GivenUp uint64 `json:"given_up"` // that it could not hand over, since their keys did not rest

@@ -41,7 +41,7 @@ func (a *Actor) spread() bool { return a.Keyed != nil && a.Keyed.Scope == ScopeC
 // spreadEvents checks an actor whose events the nodes of a cluster keep.
 func (c *checker) spreadEvents(m *Manifest, v view, a *Actor) {
 	at := v.get(durableKey).n
-	c.spread = append(c.spread, named{reach: service.ReachCluster, key: below(below("actors", a.Name), durableKey), line: max(at.Line, 1), column: max(at.Column, 1)})
+	c.reachCluster(at, below(below("actors", a.Name), durableKey))
 	switch l := &a.Limits.Durable; {
 	case *l == 0:
 		*l = journal.MaxBytes
@@ -55,6 +55,11 @@ func (c *checker) spreadEvents(m *Manifest, v view, a *Actor) {
 	if slices.ContainsFunc(m.Services, func(s Use) bool { return s.Kind.Name() == "journal" }) {
 		c.at(v.get(durableKey).n, "actor %s: its events are kept by the nodes of the cluster, and services.journal finds those of a store only: remove that, or make the actor keyed without scope: cluster", a.Name)
 	}
+}
+
+// reachCluster notes a key by which the nodes of the cluster keep something for all bundles of the name.
+func (c *checker) reachCluster(at *yaml.Node, key string) {
+	c.spread = append(c.spread, named{reach: service.ReachCluster, key: key, line: max(at.Line, 1), column: max(at.Column, 1)})
 }
 
 // keepsEvents reports whether an actor of a manifest does.

@@ -29,6 +29,8 @@ type Keyed struct {
 	Scope         Scope
 	Shards        int    // of ScopeCluster
 	Role          string // of the nodes that have actors; empty: all
+	Living        bool   // keys are remembered while they live, and started again elsewhere
+	Starts        int    // of those, in a second
 	Single        bool   // the entry is a singleton: one actor, whatever keys messages name
 
 	Supervision supervision.Strategy // of the actors of the keys
@@ -57,7 +59,8 @@ var keyedShape = object("the name stands for an actor of the type for each key; 
 	optional("at-limit", enum("what to do with a new key at the limit: refuse it, or evict the least recently used actor that has nothing to do; default: refuse", keyed.AtLimits()...)),
 	optional("buffer", count("messages that wait while actors end, of which one key has a quarter at most; default: 1000", 1<<24)),
 	optional("buffer-bytes", sizeIn("bytes of those, likewise; default: 16MiB", 1, 1<<40)),
-	optional("remember", integer("keys that are remembered when their actors have ended; default: 1000", 0, keyed.MaxRemember)),
+	optional("remember", integer("keys that are remembered when their actors have ended; default: 1000. Or, with scope cluster, true: keys that live are remembered, and start again when their shard has moved or its node was lost", 0, keyed.MaxRemember).orFlag()),
+	optional("starts", count("of remember true: keys that a node starts again in a second; default: 200", shard.MaxStarts)),
 	optional("scope", enum("node: each system has actors of its own; cluster: the keys are spread over the nodes of the cluster, one actor for each; default: node", string(ScopeNode), string(ScopeCluster))),
 	optional("shards", count("of scope cluster: parts that the keys are spread in; it cannot change while a node has the kind; default: 256", shard.MaxShards)),
 	optional("role", pattern(none, "of scope cluster: the role of the nodes that have the actors; the others pass messages on; default: all", nameWhat, nameRule)),
@@ -75,6 +78,9 @@ func (c *checker) keyed(name string, v view) *Keyed {
 	}
 	k.AtLimit, _ = keyed.ParseAtLimit(d.text("at-limit"))
 	k.Scope, k.Shards, k.Role = Scope(d.text("scope")), int(d.count("shards", shard.DefaultShards)), d.text("role")
+	if starts := int(d.count("starts", shard.DefaultStarts)); d.flagged("remember") {
+		k.Living, k.Starts = true, starts
+	}
 	x := v.object("singleton")
 	role := x.text("role")
 	if x.given() {
@@ -95,6 +101,14 @@ func (c *checker) keyed(name string, v view) *Keyed {
 		if x := d.get(key); x.given() && k.Scope != ScopeCluster {
 			c.at(x.n, "keyed.%s has a meaning only with scope: cluster", key)
 		}
+	}
+	switch x := d.get("remember"); {
+	case k.Living && k.Scope != ScopeCluster:
+		c.at(x.n, "keyed.remember: true has a meaning only with scope: cluster: on one node keys begin with their first message, see docs/guide/keyed.md")
+	case k.Living:
+		c.reachCluster(x.n, below(below(below("actors", name), "keyed"), "remember"))
+	case d.has("starts"):
+		c.at(d.get("starts").n, "keyed.starts has a meaning only with remember: true")
 	}
 	if x := d.get("idle"); x.given() && k.Idle < keyed.MinIdle {
 		c.at(x.n, "keyed.idle must be at least %v", keyed.MinIdle)
@@ -198,6 +212,9 @@ func (b *Bundle) keeper(a *Actor) host.Props {
 		}
 		if a.Events && b.spreadLog != nil {
 			s = s.WithJournal(b.spreadLog)
+		}
+		if k.Living && b.spreadLog != nil {
+			s = s.WithMemory(b.spreadLog, k.Starts)
 		}
 		return s.Props().WithSignificant(a.Significant)
 	}

@@ -61,6 +61,9 @@ func schemaOf(s *shape, w *Words) map[string]any {
 	case kindInt, kindNumber:
 		m["type"] = map[kind]string{kindInt: "integer", kindNumber: "number"}[s.kind]
 		m["minimum"], m["maximum"] = s.min, s.max
+		if s.flag {
+			m["type"] = []string{"integer", "boolean"}
+		}
 	case kindSize:
 		m["type"], m["minimum"], m["pattern"] = []string{"integer", "string"}, s.min, `^[0-9][0-9_.]* *(B|KiB|MiB|GiB|kB|MB|GB)?$`+orVariable
 		if s.max > 0 {

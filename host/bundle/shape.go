@@ -27,6 +27,7 @@ type shape struct {
 	keys   service.Reach                // mapping: reach of its keys
 	writes func(object *yaml.Node) bool // path: whether the object that it is in lets it be written to; nil: it does not
 	as     string                       // path: the key beside it that says what it is called in the guest
+	flag   bool                         // whole number: or true or false
 	not    []string                     // text, mapping: texts that match or key allows, but that are refused
 	min    float64
 	max    float64 // 0: no limit
@@ -62,6 +63,9 @@ func boolean(doc string) *shape { return &shape{kind: kindBool, doc: doc} }
 
 // or allows texts beside true and false.
 func (s *shape) or(texts ...string) *shape { s.enum = texts; return s }
+
+// orFlag allows true and false beside a whole number.
+func (s *shape) orFlag() *shape { s.flag = true; return s }
 
 func size(doc string) *shape     { return &shape{kind: kindSize, doc: doc, min: 1} }
 func duration(doc string) *shape { return &shape{kind: kindDuration, doc: doc} }
@@ -371,6 +375,9 @@ func (c *checker) scalar(n *yaml.Node, s *shape, where string) {
 		return
 	case kindInt:
 		var i int64
+		if s.flag && n.Tag == "!!bool" {
+			return
+		}
 		if n.Tag != "!!int" {
 			c.mismatch(n, s, where)
 			return

@@ -322,7 +322,7 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 		return nil, nil, err
 	}
 	b.volatile = !there
-	if !there && b.node != nil && b.spreadEvents() {
+	if !there && b.node != nil && (b.spreadEvents() || b.spreadKeys()) {
 		if cfg, err = b.keepSpread(cfg); err != nil {
 			return nil, nil, err
 		}

@@ -87,6 +87,23 @@ func TestStoreKeys(t *testing.T) {
 	}
 }
 
+// Keys that a cluster remembers are those of all bundles of the name: who starts such a bundle is given them, and consent is asked.
+func TestKeysOfAClusterNeedConsent(t *testing.T) {
+	p := newPlace(t)
+	m := p.load("wasmactors: 1\nname: b\nmodules: {m: {wasm: echo.wasm}}\ncluster: {}\nactors: {a: {type: m/echo, keyed: {scope: cluster, remember: true}}, b: {type: m/echo, keyed: {scope: cluster, remember: 9}}}\n")
+	found := m.Reaches()
+	if len(found) != 1 || found[0].Key != "actors.a.keyed.remember" || found[0].Kind != service.ReachCluster || found[0].Real != "b" || found[0].Line != 5 || found[0].Column != 62 {
+		t.Fatalf("%+v", found)
+	}
+	var refused *OutsideError
+	if err := (Options{}).Consent(m); !errors.As(err, &refused) || !strings.Contains(err.Error(), "actors.a.keyed.remember: ") {
+		t.Errorf("without consent: %v", err)
+	}
+	if err := (Options{Allow: Permit(found[0].Permission())}).Consent(m); err != nil {
+		t.Errorf("with consent: %v", err)
+	}
+}
+
 // Events that a cluster keeps are those of all bundles of the name, which a stranger chooses: consent is asked. Spread actors that keep
 // none need no consent.
 func TestEventsOfAClusterNeedConsent(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -87,11 +88,17 @@ func (v view) flag(key string, def bool) bool {
 }
 
 func (v view) whole(key string, def int) int {
-	if x := v.get(key, kindInt); x.given() {
+	if x := v.get(key, kindInt); x.given() && x.n.Tag != "!!bool" {
 		i, _ := strconv.Atoi(x.n.Value)
 		return i
 	}
 	return def
+}
+
+// flagged reports whether the value of a key that is a whole number or a flag is true.
+func (v view) flagged(key string) bool {
+	x := v.get(key, kindInt)
+	return x.given() && x.n.Tag == "!!bool" && strings.EqualFold(x.n.Value, "true")
 }
 
 func (v view) number(key string, def float64) float64 {
