@@ -66,7 +66,7 @@ func (o action) leave() {
 	case abi.OpResetBackoff:
 		a.resetBackoff(o.scr)
 	case abi.OpCancelAsk:
-		a.dropAsk(o.scr, cmd.Correlation)
+		a.sys.abandoned(o.scr, a.work.DropAsk(a, cmd.Correlation)...)
 	}
 }
 

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"encoding/binary"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/likeness"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/internal/onlook"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -54,7 +53,7 @@ type actor struct {
 	killing      atomic.Bool     // an alarm is set that kills the turn
 	asleep       atomic.Bool     // a guest that has given its instance back; to read
 	tally        look.Tally
-	failed       atomic.Pointer[LastFailure]
+	failed       account.Failed
 	box          box.Box
 	sysq         sysmail.Queue
 	gate         gate.Gate // its Policy
@@ -98,13 +97,14 @@ type actor struct {
 	durable   bool        // a recorder is told of it
 	looks     uint8       // as System.looks, of this actor alone
 	endings   bool        // runs end with something to do: kept, or surplus
-	dice      *dice       // nil: nothing was drawn
-	sealed    *sealed     // nil: none of its turns was recorded yet, and its mailbox is not
+	dice      secret.Dice
+	sealed    *sealed // nil: none of its turns was recorded yet, and its mailbox is not
 }
 
 // identity is what an actor is called and what it was made as. It is fixed when the actor is made.
 type identity struct {
 	uid      abi.Ref
+	above    abi.Ref  // its parent; 0: it is a guardian
 	path     string   // with scheme and system
 	props    *Props   // args apart: see rules
 	elements []string // of the path, without the system
@@ -136,13 +136,6 @@ func (a *actor) kids() []*actor {
 	return a.super.Family.Children()
 }
 
-func (a *actor) parentUID() abi.Ref {
-	if a.parent == nil {
-		return 0
-	}
-	return a.parent.uid
-}
-
 // Clock implements timers.Owner. Functions that it runs must not block.
 func (a *actor) Clock() clock.Clock {
 	if w := a.sys.wheels[uint64(a.uid)%uint64(len(a.sys.wheels))]; w != nil {
@@ -167,33 +160,9 @@ func (a *actor) Now() time.Time { return a.sys.cfg.clock.Now() }
 // at times that follow from the turn. An actor in Go has no header: there it is the present.
 func (a *actor) TurnTime() time.Time {
 	if g, ok := a.behaviour.(*guest); ok {
-		return time.Unix(0, g.turnAt)
+		return time.Unix(0, int64(g.turnAt))
 	}
 	return a.Now()
-}
-
-// dice is an actor's source of randomness. A checkpoint keeps where its generator is.
-type dice struct {
-	pcg *rand.PCG
-	*rand.Rand
-}
-
-// save is where the generator is; nil: nothing was drawn.
-func (d *dice) save() []byte {
-	if d == nil {
-		return nil
-	}
-	b, _ := d.pcg.MarshalBinary()
-	return b
-}
-
-func (a *actor) random() *rand.Rand {
-	if a.dice == nil {
-		v := secretFor(a).Derive(secret.ForJitter, a.uid, 0)
-		pcg := rand.NewPCG(binary.LittleEndian.Uint64(v[:8]), binary.LittleEndian.Uint64(v[8:16]))
-		a.dice = &dice{pcg, rand.New(pcg)}
-	}
-	return a.dice.Rand
 }
 
 // enter is the context of a call of the behaviour; leave ends it.
@@ -229,6 +198,7 @@ type scratch struct {
 	waits   bool                 // what follows the turn waits for its recorder on the worker
 	patient bool                 // a recorded turn is repeated: it has no deadline
 	seen    turn.Turn            // for observers, where there is no recorder
+	onlook  onlook.Entry         // for onlookers of a guest
 	one     [1]*mailbox.Envelope // its mail
 	parent  parentIn             // the running actor as its children's supervisor
 	report  supervisor.Report

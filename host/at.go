@@ -100,7 +100,7 @@ func (s Selection) IdentifyAll(first uint64, timeout time.Duration) (n int, err 
 	for i, t := range at {
 		if _, err := s.ctx.enterAsk(first+uint64(i), t.uid, timeout); err != nil {
 			for j := range i {
-				a.dropAsk(s.ctx.scr, first+uint64(j))
+				a.sys.abandoned(s.ctx.scr, a.work.DropAsk(a, first+uint64(j))...)
 			}
 			return 0, err
 		}

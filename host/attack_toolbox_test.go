@@ -148,7 +148,7 @@ func TestStartsPayForLookouts(t *testing.T) {
 			spawn := func(number uint64, name string) (cost uint64, took time.Duration) {
 				t.Helper()
 				before, began := must(l.View().Info(g))(t).Fuel, time.Now()
-				l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), g.UID().Node(), number), "puppet", name, nullPayload, nil))))
+				l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(childKeyOf(guestOf(l.table.Get(g.UID()))), g.UID().Node(), number), "puppet", name, nullPayload, nil))))
 				took, cost = time.Since(began), must(l.View().Info(g))(t).Fuel-before
 				if !l.has(g.Path() + "/" + name) {
 					t.Fatal("it is not started")

@@ -64,7 +64,7 @@ func TestMostAwakeIsABound(t *testing.T) {
 		},
 		"a guest makes them": func(l *lab) {
 			maker := l.spawn("maker", puppet(t).WithLimits(Limits{Children: many}))
-			key := guestOf(l.table.Get(maker.UID())).childKey()
+			key := childKeyOf(guestOf(l.table.Get(maker.UID())))
 			for i := uint64(0); i < many; i += 10 {
 				var spawns [][]byte
 				for k := i; k < i+10; k++ {

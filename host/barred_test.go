@@ -93,7 +93,7 @@ func TestATreeOfGuessers(t *testing.T) {
 	hits := map[abi.Ref]bool{}
 	top := l.spawn("top", puppet(t).WithSupervision(otherwise(supervision.Stop)))
 	l.spend(top, 0)
-	key := l.table.Get(top.UID()).behaviour.(*guest).childKey()
+	key := childKeyOf(l.table.Get(top.UID()).behaviour.(*guest))
 	const rounds, kids, each = 20, 10, 16
 	begun := 0
 	for range rounds {
@@ -132,7 +132,7 @@ func TestVouchedRefs(t *testing.T) {
 			return nil
 		}).WithChildren(Child{"g", puppet(t).WithGrant("db", true)}))
 		g := lookup(t, l.System, "/user/parent/g")
-		key := l.table.Get(g.UID()).behaviour.(*guest).childKey()
+		key := childKeyOf(l.table.Get(g.UID()).behaviour.(*guest))
 		child := abi.ChildRef(key, 0, 0)
 		l.say(g, script(now(abi.AppendSpawn(nil, child, "puppet", "kid", script(), nil))))
 		l.spend(g, 0)

@@ -1,14 +1,12 @@
 package host
 
 import (
-	"slices"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/life"
-	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/look"
+	"github.com/wasmactors/wasmactors/host/internal/onlook"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
-	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -17,86 +15,59 @@ import (
 // and on no actor's account.
 func (c Config) WithBlackBox(r *blackbox.Recorder) Config { c.box = r; return c }
 
-// openBox begins to keep the turns of an incarnation, whose instance is in its image's state.
-func (g *guest) openBox(scr *scratch) {
+// beginBox begins to keep the turns of an incarnation, whose instance is in its image's state.
+func beginBox(g *guest, scr *scratch) {
 	a := g.actor
-	g.dropBox()
-	g.judged, g.crashFile = false, ""
+	a.looks &^= uint8(lookBox)
 	if a.sys.cfg.box == nil {
 		return
 	}
 	l := blackbox.Life{
-		Path: a.ref().String(), Type: a.props.typ, Ref: a.uid, Incarnation: a.Incarnation(), Turns: a.turns, Seed: g.seed,
+		Path: a.ref().String(), Type: a.props.typ, Ref: a.uid, Incarnation: a.Incarnation(), Turns: a.turns, Seed: g.keys.Seed,
 		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Image: g.inst.Image, Limits: g.limits(scr, 0),
 	}
-	box, ok := a.sys.cfg.box.NewBox(&l)
-	if ok {
-		g.box = box
+	if g.box.Open(a.sys.cfg.box, &l, crashShows{&a.sys.bus.Secrets, a.sys}) {
 		a.looks |= uint8(lookBox)
 	}
 }
 
-func (g *guest) dropBox() {
-	if g.box != nil {
-		g.box.Drop()
-		g.box = nil
-		g.actor.looks &^= uint8(lookBox)
-	}
+// dropBox ends that.
+func dropBox(g *guest) {
+	g.box.Drop()
+	g.actor.looks &^= uint8(lookBox)
 }
 
-// keepOne is keepTurns for an entry of one turn that has ended well, which nearly all are.
+// keepOne is for an entry of one turn that has ended well, which nearly all are.
 func keepOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) {
 	if g.told {
-		g.keepTurns(scr, x, now, 1, nil, true)
-	} else if g.box.Turn(now, scr.res.Fuel, x.Written(), scr.batch[0]) {
-		g.box.Snapshot(x, g.ahead)
+		g.box.Entry(g.entry(scr, now, 1, nil, true))
+	} else {
+		g.box.One(x, now, scr.res.Fuel, x.Written(), scr.batch[0], g.ahead)
 	}
 }
 
-// keepTurns puts an entry into the box. own says that it has come to what its turns have led to.
-func (g *guest) keepTurns(scr *scratch, x *sandbox.Instance, now int64, done int, f *abi.Failure, own bool) {
-	b := g.box
-	if !own {
-		g.crashFile, g.judged = "", false
-		b.Forget("a turn was failed or taken back for a reason that is not its own")
-		return
+// entry is the entry that was run, for its onlookers; it is valid until the worker's next one. own says that it has come to
+// what its turns have led to.
+func (g *guest) entry(scr *scratch, now int64, done int, f *abi.Failure, own bool) *onlook.Entry {
+	e := &scr.onlook
+	*e = onlook.Entry{
+		Instance: g.inst.Load(), Now: now, First: g.actor.turns, Mail: scr.batch, Done: done, Failure: f, Own: own, Judged: g.judged,
+		Fuel: scr.res.Fuel, Spawned: g.ahead,
 	}
-	if done == 1 && len(scr.batch) == 1 && f == nil && !g.told {
-		if b.Turn(now, scr.res.Fuel, x.Outbox(1), scr.batch[0]) {
-			b.Snapshot(x, g.ahead)
-		}
-		return
+	if g.told {
+		e.Stated = scr.stated
 	}
-	run := blackbox.Run{Now: now, Pushed: len(scr.batch), Done: done, Fuel: scr.res.Fuel, Failed: f != nil, Outbox: x.Outbox(done)}
-	if f != nil {
-		run.Ended, run.Cut = x.Ended(), x.Cut()
-		if g.judged {
-			run.Outbox = x.Outbox(done + 1)
-		}
-	}
-	b.Begin(&run)
-	for _, e := range scr.batch {
-		headers := e.Headers
-		if g.told && (len(headers) > 0 || e.Flags&mark.Due != 0) {
-			headers = scr.stated(e)
-		}
-		b.Mail(e.Kind, e.Sender, e.Correlation, headers, e.Payload)
-	}
-	if f != nil {
-		g.crashes(now, done, f)
-	} else if b.Done() {
-		b.Snapshot(x, g.ahead)
-	}
+	return e
 }
 
-// crashes writes the crash file of a failure.
-func (g *guest) crashes(now int64, done int, f *abi.Failure) {
-	secrets := &g.actor.sys.bus.Secrets
-	g.crashFile = g.box.Crash(&blackbox.Failure{
-		Failure: secrets.Failure(f), Time: now, Judged: g.judged, Keep: done > 0, Mask: secrets.Bytes, Events: func() []byte { return recentEvents(g.actor.sys) },
-	})
-	g.judged = false
+// crashShows is what crash files of a system do not show, and its last events, which they do.
+type crashShows struct {
+	*look.Secrets
+	s *System
 }
+
+// Events implements blackbox.Hidden.
+func (h crashShows) Events() []byte { return recentEvents(h.s) }
 
 // recentEvents are the last events of the system, as a crash file has them. What is too long for it is left out.
 func recentEvents(s *System) (lines []byte) {
@@ -115,19 +86,6 @@ func dropTrial(g *guest, why string) {
 		g.trial = nil
 		g.actor.looks &^= uint8(lookTrial)
 	}
-}
-
-// keepTrial keeps an entry for going back.
-func keepTrial(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int) {
-	e := swap.Entry{Now: now, First: g.actor.turns, Outbox: x.Outbox(done)}
-	for _, m := range scr.batch[:done] {
-		headers := m.Headers
-		if g.told && (len(headers) > 0 || m.Flags&mark.Due != 0) {
-			headers = slices.Clone(scr.stated(m)) // it is the worker's, and Add copies only afterwards
-		}
-		e.Mail = append(e.Mail, abi.Envelope{Kind: m.Kind, Time: now, Sender: m.Sender, Correlation: m.Correlation, Headers: headers, Payload: m.Payload})
-	}
-	g.trial.Add(e)
 }
 
 // undone is a failure, or nil if it may be one of the new code and is undone: the actor is held, and its mailbox has the message again.

@@ -4,11 +4,8 @@ import (
 	"encoding/hex"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
-	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // Asks that are bound to the incarnation that takes them. An actor may take a question in one turn and answer it in a later
@@ -18,18 +15,6 @@ import (
 // ErrEnded ends a bound ask when the actor has taken the question and has then
 // ended, without a failure and without an answer. It is an ErrStopped, too.
 var ErrEnded = errs.ErrEnded
-
-// noteTaken is called at the end of a turn whose envelope has a Value.
-func (a *actor) noteTaken(e *mailbox.Envelope) {
-	waits := a.sys.outside.Has
-	if e.Kind != abi.KindMessage || !message.IsBound(e) || !waits(e.Sender) && a.sys.carrierOf(e.Sender) == nil {
-		return
-	}
-	if a.taken == nil {
-		a.taken = new(asks.Taken)
-	}
-	a.taken.Note(e.Sender, e.Correlation, a.sys.cfg.node, waits)
-}
 
 // failTaken ends the asks that the incarnation which has just ended will not answer.
 func (a *actor) failTaken(cause *abi.Failure) {

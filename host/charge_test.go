@@ -46,7 +46,7 @@ func TestCostlyCommandsPayAhead(t *testing.T) {
 				l.spawn(fmt.Sprint("a", i), newCounter())
 			}
 			g := l.spawn("guest", puppet(t).WithCapabilities(Capabilities{Send: c.caps}).WithLimits(Limits{Fuel: c.fuel}))
-			child = abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), 0, 0)
+			child = abi.ChildRef(childKeyOf(guestOf(l.table.Get(g.UID()))), 0, 0)
 			l.raw()
 			// The first command shows whether the turn has taken effect.
 			r := now(append(abi.AppendSend(nil, l.probe.UID(), "", 0, 0, nil, encoded("done")), c.cmds(l.probe)...))
@@ -94,7 +94,7 @@ func TestOthersRunBetweenSpawnsWithOptions(t *testing.T) {
 			options := append([]byte{0xa1, 0x60, 0x59, byte(c.options >> 8), byte(c.options)}, make([]byte, c.options)...)
 			var orders [][]byte
 			for i := range c.spawns {
-				orders = append(orders, abi.AppendSpawn(nil, abi.ChildRef(g.childKey(), 0, uint64(i)), "puppet", fmt.Sprint("c", i), nullPayload, options))
+				orders = append(orders, abi.AppendSpawn(nil, abi.ChildRef(childKeyOf(g), 0, uint64(i)), "puppet", fmt.Sprint("c", i), nullPayload, options))
 			}
 			l.say(ref, script(now(orders...)))
 			if reads != c.spawns || rests < c.least || rests > c.most {

@@ -200,7 +200,7 @@ func treeOf(s *System) (all []*actor) {
 }
 
 func headOf(s *System, all []*actor) *saved.Head {
-	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.dice.save()}
+	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.dice.Save()}
 	h.Super.Undecided = slices.DeleteFunc(h.Super.Undecided, func(r supervisor.ReportState) bool {
 		return !slices.ContainsFunc(all, func(a *actor) bool { return a.uid == r.Of })
 	})
@@ -214,10 +214,10 @@ func wholeOf(a *actor, s *saved.State) error {
 	limits := a.rules.Load().limits
 	w := &saved.Whole{
 		Limits: &limits,
-		Parent: a.parentUID(), Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
+		Parent: a.above, Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.life.Held(life.Paused), Below: a.life.Held(life.Below), Begun: a.life.Begun.Load(),
-		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.Since.Load(), Turned: g.turnAt, Watchers: a.work.Watch.Watchers(),
-		Super: a.super.Save(uidOf), Jitter: a.dice.save(), Noted: &saved.Noted{Record: a.member.Record.State(), Orders: a.member.Orders, Suspended: a.member.Suspended},
+		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.Since.Load(), Turned: int64(g.turnAt), Watchers: a.work.Watch.Watchers(),
+		Super: a.super.Save(uidOf), Jitter: a.dice.Save(), Noted: &saved.Noted{Record: a.member.Record.State(), Orders: a.member.Orders, Suspended: a.member.Suspended},
 	}
 	if kept := a.props.rare.Get().Options; kept != nil {
 		w.Options = *kept
@@ -441,9 +441,9 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 	a.life.Begun.Store(w.Begun)
 	a.Since.Store(w.Started)
 	a.turns, a.orders, a.cause, a.ended, a.crowded = x.Turns, w.Orders, w.Cause, w.Ended, w.Crowded
-	g.spawned, g.turnAt = x.Spawned, w.Turned
+	g.spawned, g.turnAt = x.Spawned, turnTime(w.Turned)
 	g.setImage()
-	g.draw(x.Incarnation)
+	g.keys.Draw(secretFor(g.actor), g.actor.uid, x.Incarnation)
 	if x.Guest != nil {
 		snap, err := sandbox.DecodeSnapshot(g.inst.Image, x.Guest, 0) // its memory may be from before a limit was lowered
 		if err != nil {
@@ -486,7 +486,7 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 			a.due.Store(y.Due)
 		}
 		if !r.due {
-			a.restartAfter(r, time.Unix(0, y.Due).Sub(a.Now()))
+			r.after(tenant{a}, time.Unix(0, y.Due).Sub(a.Now()))
 		}
 	}
 	b := recordedOf(a)
@@ -514,8 +514,7 @@ func restoreFamily(a *actor, children []saved.Child, state *supervisor.State, ji
 		return err
 	}
 	if jitter != nil {
-		a.random()
-		return a.dice.pcg.UnmarshalBinary(jitter)
+		return a.dice.Load(secretFor(a), a.uid, jitter)
 	}
 	return nil
 }

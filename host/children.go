@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -94,7 +95,7 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 			child.life.Hold(life.Paused | life.Below)
 		}
 		if !a.sys.table.Put(uid, child) {
-			child.closeAccount()
+			child.box.CloseAccount()
 			child.sys.places.Leave(&child.place, child.props.dispatch.isPinned())
 			return nil, ErrNameTaken
 		}
@@ -171,7 +172,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		a.elements = []string{name}
 		a.tree = &tree{guesses: &s.strangers}
 	} else {
-		a.path = parent.path + "/" + name
+		a.above, a.path = parent.uid, parent.path+"/"+name
 		a.elements = append(append(make([]string, 0, len(parent.elements)+1), parent.elements...), name)
 		if a.tree = parent.tree; parent.parent == nil {
 			a.tree = &tree{guesses: &s.strangers}
@@ -191,12 +192,20 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		}
 		a.args = args
 	}
-	err := a.openAccount(away(s).Has(uid))
+	a.pool = s.pool
+	if parent != nil {
+		l, top := r.limits.Tree, parent.parent == nil
+		if top && l.Memory == 0 {
+			l.Memory = s.cfg.treeMemory
+		}
+		a.pool = a.tree.poolFor(parent.pool, top, a.path, l)
+	}
+	err := a.account.Open(a.pool, r.limits.Held, baseBytes(a.path, a.args, a.props), away(s).Has(uid), parent != nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	if a.durable, err = isDurable(s, parent, p); err != nil {
-		a.closeAccount()
+		a.box.CloseAccount()
 		return nil, err
 	}
 	box := p.rare.Get().Mailbox
@@ -226,7 +235,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	}
 	a.throughput = p.dispatch.messages(s.cfg.throughput)
 	if err := s.places.Take(&a.place, p.dispatch.named(), p.dispatch.isPinned()); err != nil {
-		a.closeAccount()
+		a.box.CloseAccount()
 		return nil, err
 	}
 	a.place.Join(&a.tree.turns, s.disp)

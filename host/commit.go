@@ -83,11 +83,11 @@ func (a recorded) settle(scr *scratch) bool {
 	done, f := a.ruled(s.sealedEntry, err)
 	fuel := uint64(0)
 	if g, ok := a.behaviour.(*guest); ok {
-		if g.box != nil {
-			g.keepTurns(scr, g.inst.Load(), s.now, done, f, f == s.f)
+		if g.box.Keeps() {
+			g.box.Entry(g.entry(scr, s.now, done, f, f == s.f))
 		}
 		if a.looks&uint8(lookTrial) != 0 {
-			keepTrial(g, scr, g.inst.Load(), s.now, done)
+			g.trial.Entry(g.entry(scr, s.now, done, f, f == s.f))
 		}
 		_, f = g.carryOut(scr, g.inst.Load(), s.now, done, s.parts, f)
 		if fuel = scr.res.Fuel; start != nil && f == nil {
@@ -170,7 +170,7 @@ func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, he
 		t.Mail = one[:]
 	}
 	if looks&lookFault != 0 && failure == nil {
-		_, t.Failure = a.fault(t)
+		_, t.Failure = a.sys.cfg.faults.among(t, a.sys.sender)
 	}
 	if t.Failure == nil {
 		t.Effects = scr.effects

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
@@ -81,7 +80,7 @@ type Config struct {
 	values     []any            // keys of contexts that asks carry
 	extensions []AnyExtension   // that New makes
 	nested     bool             // of a manual system: what a turn wakes runs right after it
-	faults     func(*Turn) *abi.Failure
+	faults     faults
 	allowance  func(r Ref, fuel, memory *uint64)
 	mailboxes  func(Ref, func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox
 }

@@ -153,7 +153,7 @@ func rowA26_CreationIsTheFirstMessage(t *testing.T) {
 	}))
 	l.say(n, "go")
 	g := l.spawn("guest", puppet(t))
-	child := abi.ChildRef(l.table.Get(g.UID()).behaviour.(*guest).childKey(), 0, 0)
+	child := abi.ChildRef(childKeyOf(l.table.Get(g.UID()).behaviour.(*guest)), 0, 0)
 	args := script(on(abi.KindStart, toProbe("start")))
 	l.say(g, script(now(
 		abi.AppendSpawn(nil, child, "puppet", "child", args, nil),

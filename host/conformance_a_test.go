@@ -208,7 +208,7 @@ func rowA14_Names(t *testing.T) {
 	}
 	// Of a guest the same: a name that is taken is a spawn that has failed.
 	g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
-	key := l.table.Get(g.UID()).behaviour.(*guest).childKey()
+	key := childKeyOf(l.table.Get(g.UID()).behaviour.(*guest))
 	spawnB := func(k uint64) []byte { return abi.AppendSpawn(nil, abi.ChildRef(key, 0, k), "puppet", "b", nil, nil) }
 	l.say(g, script(now(spawnB(0), spawnB(1))))
 	l.wants("message refused")
@@ -232,7 +232,7 @@ func rowBadNameOfAGuestsChild(t *testing.T) {
 	} {
 		l := newStage(t, nil)
 		g := l.spawn("guest", puppet(t, on(abi.KindSpawnFailed, abi.AppendForward(nil, l.probe.UID(), ""))))
-		key := guestOf(l.table.Get(g.UID())).childKey()
+		key := childKeyOf(guestOf(l.table.Get(g.UID())))
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), c.typ, c.name, nil, nil))))
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "good", nil, nil))))
 		if len(l.got) != 1 || !strings.Contains(l.got[0], c.want) {

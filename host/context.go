@@ -157,7 +157,7 @@ func (c *Context) next() *mailbox.Envelope {
 		}
 		if c.env != nil { // it was not passed on itself
 			if c.env.Value != nil {
-				a.noteTaken(c.env)
+				a.taken = a.sys.bound.Take(a.taken, c.env)
 			}
 			scr.cache.Free(c.env)
 			c.env = nil
@@ -185,7 +185,9 @@ func (c *Context) next() *mailbox.Envelope {
 func (c *Context) take(e *mailbox.Envelope) *mailbox.Envelope {
 	a, scr := c.actor, c.scr
 	a.box.Drop(e)
-	a.begins(scr, e)
+	if a.work.Minds(e) {
+		a.sys.abandoned(scr, a.work.Begun(a, e)...)
+	}
 	a.turns++
 	c.env, c.stashed, c.passed = e, false, false
 	c.taken++
@@ -224,7 +226,7 @@ func (c *Context) Ask(to Ref, v any, correlation uint64, timeout time.Duration) 
 	}
 	err = c.emit(to.UID(), v, abi.KindMessage, correlation)
 	if err != nil {
-		c.actor.dropAsk(c.scr, correlation)
+		c.actor.sys.abandoned(c.scr, c.actor.work.DropAsk(c.actor, correlation)...)
 	} else if c.scr != nil {
 		mark.Until(c.scr.effects[len(c.scr.effects)-1].Env, ask.Due.UnixNano())
 	}

@@ -349,7 +349,7 @@ func (c *costs) bomb(l Limits) {
 			g := guestOf(a)
 			var cmds [][]byte
 			for k := range uint64(10) {
-				cmds = append(cmds, abi.AppendSpawn(nil, abi.ChildRef(g.childKey(), 0, k), "puppet", "", nil, nil))
+				cmds = append(cmds, abi.AppendSpawn(nil, abi.ChildRef(childKeyOf(g), 0, k), "puppet", "", nil, nil))
 			}
 			_ = c.Tell(a.ref(), script(now(cmds...)))
 			if time.Now().After(until) {

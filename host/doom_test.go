@@ -134,7 +134,7 @@ func TestDotsAreNoNames(t *testing.T) {
 				t.Errorf("a system %q: %v", name, err)
 			}
 			g := l.spawn("g", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))))
-			key := l.table.Get(g.UID()).behaviour.(*guest).childKey()
+			key := childKeyOf(l.table.Get(g.UID()).behaviour.(*guest))
 			l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", name, script(), nil))))
 			l.wants("message refused")
 			if kids := l.table.Get(g.UID()).kids(); len(kids) != 0 {

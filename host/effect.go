@@ -39,7 +39,7 @@ func sendKeyed(o action, to abi.Ref) (other bool) {
 		Headers: bytes.Clone(cmd.Headers), Payload: bytes.Clone(cmd.Payload),
 	}
 	if err := a.work.KeepRequest(a, cmd.Correlation, r); err != nil {
-		a.dropAsk(o.scr, cmd.Correlation)
+		a.sys.abandoned(o.scr, a.work.DropAsk(a, cmd.Correlation)...)
 		o.tellRefusal(hostReply(o.scr, 0, cmd.Correlation, "ask refused: there is no room to keep it until it is answered"))
 		return false
 	}

@@ -30,6 +30,7 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more b
 		scr.ends = append(scr.ends, 1)
 		return 1, false, nil
 	}
+	g.judged = false
 	for len(scr.cmds) < heldCommands {
 		from := len(scr.cmds)
 		if cap(scr.cmds)-from < usualCommands {
@@ -102,7 +103,7 @@ func (g *speaker) Persists() bool { return keepsEvents(g.actor) }
 
 // NextChild implements turn.Speaker.
 func (g *speaker) NextChild() abi.Ref {
-	ref := abi.ChildRef((*guest)(g).childKey(), g.actor.uid.Node(), g.ahead)
+	ref := abi.ChildRef(g.keys.Child(secretFor(g.actor), g.actor.uid), g.actor.uid.Node(), g.ahead)
 	g.ahead++
 	return ref
 }
@@ -139,12 +140,4 @@ func asFailure(kind abi.FailureKind, err error) *abi.Failure {
 		return f
 	}
 	return &abi.Failure{Kind: kind, Reason: err.Error()}
-}
-
-// childKey is the key of the refs of children that the guest spawns.
-func (g *guest) childKey() abi.RefKey {
-	if g.refkey == (abi.RefKey{}) {
-		_, g.refkey = secretFor(g.actor).Guest(g.actor.uid, 0)
-	}
-	return g.refkey
 }

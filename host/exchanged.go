@@ -24,7 +24,7 @@ func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot,
 	keeps := g.inst.States != nil
 	sandbox.Use(image) // it is open: the upgrade, or the trial, has it
 	g.inst.ForgetStates()
-	g.dropBox()
+	dropBox(g)
 	if g.track != nil {
 		g.track.Lose("its code was exchanged")
 	}
@@ -253,7 +253,7 @@ func reload(a *actor, g *guest, image *sandbox.Image, r *record.Record) (*sandbo
 // entryAfter is what a turn after those of the actor may spend.
 func entryAfter(a *actor, g *guest, now int64) sandbox.Entry {
 	l := &a.rules.Load().limits
-	in := sandbox.Entry{Now: now, FirstTurn: a.turns, Seed: g.seed, TurnFuel: l.Fuel, MemoryLimit: l.Memory, OutboxLimit: l.Outbox}
+	in := sandbox.Entry{Now: now, FirstTurn: a.turns, Seed: g.keys.Seed, TurnFuel: l.Fuel, MemoryLimit: l.Memory, OutboxLimit: l.Outbox}
 	if a.sys.cfg.allowance == nil {
 		in.Deadline = l.Deadline // else as in limits
 	}

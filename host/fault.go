@@ -57,14 +57,17 @@ func (c Config) WithOrder(choose func(n int, at func(int) Ref) int) Config {
 // Limits.Deadline, which is of real time, does not count.
 func (c Config) WithAllowance(f func(r Ref, fuel, memory *uint64)) Config { c.allowance = f; return c }
 
-// fault is how many of the turns count, and the failure of the one behind those.
-func (a *actor) fault(c *turn.Turn) (int, *abi.Failure) {
+// faults says of turns whether they fail after all, see Config.WithFaults.
+type faults func(*Turn) *abi.Failure
+
+// among is how many of the turns that were run together count, and the failure of the one behind those.
+func (f faults) among(c *turn.Turn, sender func(*Envelope) Ref) (int, *abi.Failure) {
 	for i, e := range c.Mail[:min(c.Done, len(c.Mail))] {
 		t := Turn{
-			Actor: a.ref(), Incarnation: c.Incarnation, Number: c.First + uint64(i), Kind: e.Kind, Sender: a.sys.sender(e),
+			Actor: newRef(c.Actor, c.Path), Incarnation: c.Incarnation, Number: c.First + uint64(i), Kind: e.Kind, Sender: sender(e),
 			Correlation: e.Correlation, Payload: mark.Shown(e),
 		}
-		if f := a.sys.cfg.faults(&t); f != nil {
+		if f := f(&t); f != nil {
 			f.Turn = t.Number
 			return i, f
 		}

@@ -28,16 +28,16 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 		g.inst.KeepIf(a.parent != nil && a.parent.props.strategy.CanResume(), ctx.scr.w)
 		return nil
 	}
-	g.draw(a.Incarnation())
+	g.keys.Draw(secretFor(g.actor), g.actor.uid, a.Incarnation())
 	g.inst.Use() // the incarnation before may have left it out of the list: it could not be put away
 	if !g.inst.Image.Frozen() {
-		in := *g.limits(ctx.scr, g.turnTime(ctx.scr))
+		in := *g.limits(ctx.scr, g.turnAt.next(ctx.scr, &g.actor.sys.time))
 		in.Seed = secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation())
 		if f := x.Prepare(&in); f != nil {
 			return f
 		}
 	}
-	g.openBox(ctx.scr)
+	beginBox(g, ctx.scr)
 	beginTape(g, ctx.scr)
 	start := startOf(a, g)
 	if cause != nil {
@@ -59,21 +59,13 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 // startOf is what a start envelope of the present incarnation says.
 func startOf(a *actor, g *guest) abi.Start {
 	s := abi.Start{
-		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.parentUID(), Seed: g.seed, RefKey: g.childKey(), Spawned: g.spawned,
+		Type: a.props.typ, Path: a.ref().String(), Self: a.uid, Parent: a.above, Seed: g.keys.Seed, RefKey: g.keys.Child(secretFor(g.actor), g.actor.uid), Spawned: g.spawned,
 		Incarnation: a.Incarnation(), Args: a.args, Services: a.services(),
 	}
 	if a.kept != nil {
 		s.Key, _ = keyed.Key(a.Name())
 	}
 	return s
-}
-
-// draw makes the seed of an incarnation, and with the first one also the key.
-func (g *guest) draw(incarnation uint64) {
-	seed, key := secretFor(g.actor).Guest(g.actor.uid, incarnation)
-	if g.seed = seed; incarnation == 0 {
-		g.refkey = key
-	}
 }
 
 // maxScratchStart bounds what a worker keeps for start payloads, in bytes: large arguments are
@@ -90,7 +82,7 @@ func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender ab
 	e.Kind, e.Sender = kind, sender
 	e.SetPayload(payload)
 	scr.same = 0
-	now := g.turnTime(scr)
+	now := g.turnAt.next(scr, &g.actor.sys.time)
 	env := abi.Envelope{Kind: kind, Time: now, Sender: sender, Payload: e.Payload}
 	if !x.Push(&env) {
 		scr.cache.Free(e)
@@ -119,7 +111,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 	if !sandbox.Batching(g.inst.Image) {
 		budget = 1
 	}
-	now := g.turnTime(scr)
+	now := g.turnAt.next(scr, &g.actor.sys.time)
 	traced := a.sys.cfg.tracer != nil
 	scr.batch = scr.batch[:0]
 	for e := ctx.ahead; ; {
@@ -190,7 +182,7 @@ func (g *guest) End(ctx *Context, end End) {
 		disown(g)
 	}
 	g.inst.ForgetStates()
-	g.dropBox()
+	dropBox(g)
 	endTape(g, ctx.scr, "")
 	dropTrial(g, "it has been restarted, or has ended")
 	g.actor.life.LetGo(life.Swapping)

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"fmt"
-
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 )
@@ -17,50 +15,21 @@ const (
 	pathBytes  = 3 // a byte of an actor's path: it is there as a text and as elements, and in its parent
 )
 
-// openAccount begins the account of a new actor and counts it in its pool, which has room reserved for one that returns late.
-func (a *actor) openAccount(reserved bool) error {
-	a.pool = a.sys.pool
-	if a.parent != nil {
-		a.pool = a.parent.pool
-		l := a.rules.Load().limits.Tree
-		if a.parent.parent == nil && l.Memory == 0 {
-			l.Memory = a.sys.cfg.treeMemory
-		}
-		if l != (TreeLimits{}) {
-			pool := &a.tree.pool
-			if a.parent.parent != nil { // a.tree.pool is that of the child of the guardian
-				pool = new(account.Pool)
-			}
-			pool.Init(a.path, "limits.tree.", a.pool, l.Memory, int64(l.Actors))
-			a.pool = pool
-		}
-	}
-	base := actorBytes + int64(len(a.args)) + pathBytes*int64(len(a.path)) + box.BoxBytes(box.FreeBox) + int64(a.props.optionBytes)
-	if a.account.Init(a.pool, a.rules.Load().limits.Held); reserved { // it returns
-		a.pool.Claim()
-		a.account.Note(account.Base, base)
-		return nil
-	}
-	if a.parent != nil { // the guardians are nobody's
-		if err := a.pool.Enter(); err != nil {
-			return fmt.Errorf("%w: %w", ErrLimit, err)
-		}
-	}
-	if err := a.account.Set(account.Base, base); err != nil {
-		a.leavePool()
-		return fmt.Errorf("%w: %w", ErrLimit, err)
-	}
-	return nil
+// baseBytes are what an actor takes from its start to its end.
+func baseBytes(path string, args []byte, p *Props) int64 {
+	return actorBytes + int64(len(args)) + pathBytes*int64(len(path)) + box.BoxBytes(box.FreeBox) + int64(p.optionBytes)
 }
 
-// closeAccount gives everything back; the actor has ended.
-func (a *actor) closeAccount() {
-	a.box.CloseAccount()
-	a.leavePool()
-}
-
-func (a *actor) leavePool() {
-	if a.parent != nil {
-		a.pool.Leave()
+// poolFor is where an actor of the tree takes from: above, or a pool of its own below that if it has limits as a tree. top says
+// that it is the topmost actor of the tree.
+func (t *tree) poolFor(above *account.Pool, top bool, path string, l TreeLimits) *account.Pool {
+	if l == (TreeLimits{}) {
+		return above
 	}
+	pool := &t.pool
+	if !top {
+		pool = new(account.Pool)
+	}
+	pool.Init(path, "limits.tree.", above, l.Memory, int64(l.Actors))
+	return pool
 }

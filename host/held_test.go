@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/box"
@@ -14,7 +16,6 @@ import (
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
-	"pgregory.net/rapid"
 )
 
 // ledger is a manual system whose guests do random things, within small bounds.
@@ -152,7 +153,7 @@ func (l *ledger) command(a *actor, spawned *uint64, draw func(string, int) int) 
 		return abi.AppendUnstash(nil)
 	case 11:
 		*spawned++
-		return abi.AppendSpawn(nil, abi.ChildRef(guestOf(a).childKey(), 0, *spawned-1), "puppet", "", nil, nil)
+		return abi.AppendSpawn(nil, abi.ChildRef(childKeyOf(guestOf(a)), 0, *spawned-1), "puppet", "", nil, nil)
 	case 12:
 		return abi.AppendStop(nil, to, "")
 	}

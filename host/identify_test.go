@@ -55,7 +55,7 @@ func rowB24_GuestsIdentify(t *testing.T) {
 		l.spawn(name, newCounter())
 	}
 	g := l.spawn("g", puppet(t))
-	key := guestOf(l.table.Get(g.UID())).childKey()
+	key := childKeyOf(guestOf(l.table.Get(g.UID())))
 	heard := l.heard(g)
 	is := func(want ...string) {
 		t.Helper()

@@ -3,21 +3,8 @@ package host
 import (
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
-	"github.com/wasmactors/wasmactors/host/view"
 )
-
-// noteFailure keeps what an operator may want to know later. It is on the actor's account.
-func (a *actor) noteFailure(f *abi.Failure) {
-	f = a.sys.bus.Secrets.Failure(f)
-	l := view.Shortened(a.Now(), f)
-	before := a.failed.Swap(l).Weight()
-	if more := l.Weight() - before; more != 0 {
-		a.account.Note(account.Base, a.account.Of(account.Base)+more)
-	}
-}
 
 // info fills i in, field by field: there may be many.
 func (a *actor) info(i *Info) {

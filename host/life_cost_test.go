@@ -70,7 +70,7 @@ func TestCapabilitiesAreCompiledOnce(t *testing.T) {
 	idle := Func(func(*Context, Message) error { return nil })
 	a, b := l.spawn("a", p), l.spawn("b", p)
 	of := func(r Ref) *capabilities { return l.table.Get(r.UID()).rules.Load().compiled }
-	child := abi.ChildRef(guestOf(l.table.Get(a.UID())).childKey(), 0, 0)
+	child := abi.ChildRef(childKeyOf(guestOf(l.table.Get(a.UID()))), 0, 0)
 	l.say(a, script(now(abi.AppendSpawn(nil, child, "puppet", "c", nullPayload, nil))))
 	c := must(l.Lookup("/user/a/c"))(t)
 	if of(a) != of(b) || of(a) != of(c) || len(of(a).send) != 1 {
@@ -83,7 +83,7 @@ func TestCapabilitiesAreCompiledOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.run()
-	next := abi.ChildRef(guestOf(l.table.Get(a.UID())).childKey(), 0, 1)
+	next := abi.ChildRef(childKeyOf(guestOf(l.table.Get(a.UID()))), 0, 1)
 	l.say(a, script(now(abi.AppendSpawn(nil, next, "puppet", "d", nullPayload, nil))))
 	if d := must(l.Lookup("/user/a/d"))(t); len(of(a).send) != 2 || of(d) != of(a) || len(of(b).send) != 1 {
 		t.Errorf("renewed: %d, its child %d, another %d", len(of(a).send), len(of(d).send), len(of(b).send))
@@ -106,7 +106,7 @@ func TestChildrenShareRules(t *testing.T) {
 		t.Errorf("args %x", got)
 	}
 	spawner := l.spawn("spawner", p.WithCapabilities(Capabilities{Spawn: []string{"*"}}))
-	key := guestOf(l.table.Get(spawner.UID())).childKey()
+	key := childKeyOf(guestOf(l.table.Get(spawner.UID())))
 	l.say(spawner, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", "one", nullPayload, nil)),
 		now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 1), "puppet", "two", nullPayload, nil)),
 		now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 2), "puppet", "three", nullPayload, nil))))

@@ -85,7 +85,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how life.Ending) {
 		return
 	}
 	a.cause, a.ended = f, how
-	a.noteFailure(f)
+	a.failed.Note(&a.account, a.Now(), a.sys.bus.Secrets.Failure(f))
 	a.tellChildren(scr, sysmail.Msg{Kind: sysmail.Suspend})
 	if a.parent == nil {
 		a.sys.escalated(scr, a, f)
@@ -153,7 +153,12 @@ func (a *actor) resume(scr *scratch) {
 	if g, ok := a.behaviour.(*guest); ok && a.ended != life.Escalated && g.inst.ResumesLater(scr.w, sysmail.Msg{Kind: sysmail.Resume, Kin: sysmail.Kin{How: sysmail.Again, Orders: a.orders}}) {
 		return
 	}
-	if a.ended != life.Escalated && (a.cannotResume() != "" || !a.rewind(scr)) {
+	back := a.ended == life.Escalated
+	if !back && a.cannotResume() == "" {
+		back = a.behaviour.Rewind(a.enter(scr, nil))
+		a.leave()
+	}
+	if !back {
 		f := a.cause
 		if f == nil {
 			f = &abi.Failure{Kind: abi.FailureExit, Reason: "the actor has ended"}
@@ -177,11 +182,6 @@ func (a *actor) resume(scr *scratch) {
 		a.sys.bus.Publish(a.event(EventResumed))
 	}
 	a.super.Reconsider(a.in(scr))
-}
-
-func (a *actor) rewind(scr *scratch) bool {
-	defer a.leave()
-	return a.behaviour.Rewind(a.enter(scr, nil))
 }
 
 // prepareRestart ends the present incarnation; the next begins when the delay is over,
@@ -224,7 +224,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 		b, _ := a.backoff()
 		a.gate.Close(b)
 		due := a.Now().Add(m.Delay).UnixNano()
-		a.restartAfter(r, m.Delay)
+		r.after(tenant{a}, m.Delay)
 		a.due.Store(due) // whoever sees it may move the clock
 	}
 	if !m.How.Has(sysmail.Keep) {
@@ -257,11 +257,6 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 		a.super.Order(a.in(scr), k, o)
 	}
 	a.maybeRestart(scr)
-}
-
-// restartAfter ends the delay of a restart in time.
-func (a *actor) restartAfter(r *restarting, d time.Duration) {
-	r.alarm = a.alarms.After(a.Clock(), d, func() { a.post(nil, sysmail.Msg{Kind: sysmail.RestartDue, Own: sysmail.Own{Due: r}}) })
 }
 
 // endIncarnation drops what belongs to one incarnation. The mailbox, the watches and the stashed messages
@@ -393,7 +388,7 @@ func (a *actor) finishStop(scr *scratch) {
 	left := a.sysq.Close()
 	// Watchers that are notified find the place and the name free. Only a keeper frees the name itself: the next
 	// actor of that name begins with the messages that come back.
-	a.closeAccount()
+	a.box.CloseAccount()
 	if a.parent != nil && !a.parent.props.keeps {
 		a.parent.super.Family.Release(&a.member)
 	}

@@ -21,7 +21,9 @@ func (s *System) Wake(ref Ref) {
 
 // Draw is a random number of the actor's own sequence, from the system's source of randomness.
 // With the same seed ([Config.WithSeed]) it is the same.
-func (h Head) Draw() uint64 { return h.ctx.actor.random().Uint64() }
+func (h Head) Draw() uint64 {
+	return h.ctx.actor.dice.Rand(secretFor(h.ctx.actor), h.ctx.actor.uid).Uint64()
+}
 
 // Mailbox is the mailbox made by [Props.WithMailbox]; nil if that was not used.
 func (h Head) Mailbox() Mailbox { return h.ctx.actor.box.Other }

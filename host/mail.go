@@ -46,7 +46,7 @@ func (a *actor) handleMessages(scr *scratch, budget int) int {
 func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 	if f == nil {
 		if e.Value != nil {
-			a.noteTaken(e)
+			a.taken = a.sys.bound.Take(a.taken, e)
 		}
 		scr.cache.Free(e)
 		return
@@ -110,14 +110,6 @@ func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 	}
 }
 
-// begins does the book-keeping of a message whose turn begins, before anything that the
-// turn itself does.
-func (a *actor) begins(scr *scratch, e *mailbox.Envelope) {
-	if a.work.Receive != nil || e.Kind != abi.KindMessage {
-		a.sys.abandoned(scr, a.work.Begun(a, e)...)
-	}
-}
-
 // noteCrash keeps the message of the failing turn for the crash report.
 func (a *actor) noteCrash(e *mailbox.Envelope) {
 	if a.sys.bus.Quiet() {
@@ -128,7 +120,7 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: message.AttemptsOf(e).N, Trace: a.ctx.scr.placed(),
 	}
 	if g, ok := a.behaviour.(*guest); ok {
-		m.File = g.crashFile
+		m.File = g.box.File()
 		if x := g.inst.Load(); x != nil {
 			m.Memory = x.MemoryBytes()
 		}

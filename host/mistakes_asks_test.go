@@ -397,7 +397,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		for name, again := range map[string]*[][]byte{"asks": &asks, "spawns": &spawns} {
 			g := l.spawn("", puppet(t, on(abi.KindReplyError, asks...)).WithLimits(Limits{Asks: 1, Mailbox: 50}))
 			for i := range uint64(120) {
-				spawns = append(spawns[:i], abi.AppendSpawn(nil, abi.ChildRef(guestOf(l.table.Get(g.UID())).childKey(), 0, i), "nobody", "", nil, nil))
+				spawns = append(spawns[:i], abi.AppendSpawn(nil, abi.ChildRef(childKeyOf(guestOf(l.table.Get(g.UID()))), 0, i), "nobody", "", nil, nil))
 			}
 			before, most := l.View().Stats().Crashes, 0
 			l.post(g, script(now(*again...)))

@@ -559,7 +559,7 @@ func TestOptionsOfASpawn(t *testing.T) {
 		g := l.spawn("g", puppet(t, on(abi.KindSpawnFailed, toProbe("refused"))).WithSupervision(supervision.Default().WithKind(supervision.AllForOne)))
 		a := l.table.Get(g.UID())
 		spawn := func(n uint64, name string, options []byte) []byte {
-			return abi.AppendSpawn(nil, abi.ChildRef(guestOf(a).childKey(), 0, n), "puppet", name, encoded(script()), options)
+			return abi.AppendSpawn(nil, abi.ChildRef(childKeyOf(guestOf(a)), 0, n), "puppet", name, encoded(script()), options)
 		}
 		l.say(g, script(now(spawn(0, "plain", nil), spawn(1, "told", []byte{0xa0}), spawn(2, "half", []byte{0xa1, 0x60, 0}))))
 		plain, told, half := a.child("plain"), a.child("told"), a.child("half")

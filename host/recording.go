@@ -35,7 +35,7 @@ func noteLife(a *actor, k record.Kind) {
 	if !a.durable || a.parent == nil {
 		return
 	}
-	l := &record.Life{Path: a.path, Type: a.props.typ, Args: a.args, Parent: a.parentUID(), Incarnation: a.Incarnation()}
+	l := &record.Life{Path: a.path, Type: a.props.typ, Args: a.args, Parent: a.above, Incarnation: a.Incarnation()}
 	if k == record.Began && a.props.module != nil {
 		l.Code = born(a.behaviour.(*guest))
 	}

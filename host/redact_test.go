@@ -225,7 +225,7 @@ func rowNamesWithSecrets(t *testing.T) {
 	} {
 		g := l.spawn("", puppet(t, on(abi.KindSpawnFailed, toProbe("failed"))).WithCapabilities(Capabilities{Send: []string{"/**"}, Spawn: []string{c.may}}))
 		l.run()
-		key := guestOf(l.table.Get(g.UID())).childKey()
+		key := childKeyOf(guestOf(l.table.Get(g.UID())))
 		l.say(g, script(now(abi.AppendSpawn(nil, abi.ChildRef(key, 0, 0), "puppet", c.name, nil, nil))))
 		l.run()
 		e := <-sub.C()

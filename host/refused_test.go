@@ -15,7 +15,7 @@ func rowRefusalsAreEvents(t *testing.T) {
 	l := newStage(t, nil)
 	sub := l.Subscribe(100, func(e *Event) bool { return e.Kind == EventRefused || e.Kind == EventDeadLetter })
 	g := l.spawn("guest", puppet(t).WithCapabilities(Capabilities{Spawn: []string{"puppet"}}).WithLimits(Limits{Children: 1}))
-	key := guestOf(l.table.Get(g.UID())).childKey()
+	key := childKeyOf(guestOf(l.table.Get(g.UID())))
 	spawn := func(typ, name string, k uint64) []byte {
 		return abi.AppendSpawn(nil, abi.ChildRef(key, 0, k), typ, name, nil, nil)
 	}

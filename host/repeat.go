@@ -547,7 +547,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.Incarnation()}
 	x.Turns, x.Held = a.turns, a.sealed.isHeld()
 	if g, ok := a.behaviour.(*guest); ok && a.life.Begun.Load() {
-		x.Saved, _ = g.save()
+		x.Saved, _ = saved.Bytes(g.saveTo)
 		x.Codes = [2][]byte{fingerprintOf(g.inst.Image), fingerprintOf(g.own)}
 	}
 	for _, t := range a.work.Timers.Save() {
@@ -563,7 +563,7 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	}
 	super, _ := saved.Encoder.Marshal(a.super.Save(uidOf))
 	x.Rest = fmt.Sprintf("suspended %d orders %d due %d cause %v ended %d paused %v watchers %v jitter %x gate %v supervisor %x",
-		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.life.Held(life.Paused), a.work.Watch.Watchers(), a.dice.save(), a.gate.Policy(), super)
+		a.life.Suspended(), a.orders, a.due.Load(), a.cause, a.ended, a.life.Held(life.Paused), a.work.Watch.Watchers(), a.dice.Save(), a.gate.Policy(), super)
 	if a.work.Receive != nil {
 		x.Rest += fmt.Sprint(" receive timeout ", a.work.Receive.Due().UnixNano())
 	}

@@ -165,7 +165,7 @@ func (on resending) Drop(e *mailbox.Envelope, reason DeadReason) {
 
 // Wait implements resend.Actor.
 func (on resending) Wait(crashes int) error {
-	return on.After(resendWait, on.r.policy.Delay(crashes, on.actor.random()), 0, nil)
+	return on.After(resendWait, on.r.policy.Delay(crashes, on.actor.dice.Rand(secretFor(on.actor), on.actor.uid)), 0, nil)
 }
 
 // Alone implements resend.Actor.
@@ -188,7 +188,7 @@ func (h Head) Confirm(id uint64) error {
 	e.Kind, e.Sender, e.SenderPath = abi.KindMessage, c.actor.uid, c.actor.path
 	e.SetPayload(nullPayload)
 	e.SetHeaders(abi.AppendHeader(nil, abi.HeaderConfirm, strconv.FormatUint(id, 10)))
-	c.scr.effects = append(c.scr.effects, effect{Kind: turn.Send, To: c.actor.parentUID(), Env: e})
+	c.scr.effects = append(c.scr.effects, effect{Kind: turn.Send, To: c.actor.above, Env: e})
 	return nil
 }
 

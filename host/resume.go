@@ -37,7 +37,7 @@ func (g *guest) Rewind(ctx *Context) bool {
 func (g *guest) repeat(scr *scratch) bool {
 	a := g.actor
 	in := sandbox.Entry{
-		TurnFuel: a.rules.Load().limits.Fuel, Seed: g.seed, MemoryLimit: a.rules.Load().limits.Memory, OutboxLimit: a.rules.Load().limits.Outbox, Yield: scr.w, Anchor: scr.entry.Anchor,
+		TurnFuel: a.rules.Load().limits.Fuel, Seed: g.keys.Seed, MemoryLimit: a.rules.Load().limits.Memory, OutboxLimit: a.rules.Load().limits.Outbox, Yield: scr.w, Anchor: scr.entry.Anchor,
 	}
 	push := func(e *mailbox.Envelope, now int64) bool { return g.push(scr, g.inst.Load(), e, now) }
 	return g.inst.Repeat(scr.w, in, push, func(turn uint64, f *abi.Failure) {

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/supervision"
-	"pgregory.net/rapid"
 )
 
 // Whatever is derived differs in every bit of its input, and is nothing but a function of it.
@@ -76,14 +77,14 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 		v := l.spawn("", puppet(t).WithChildren(Child{"kid", newCounter()}))
 		victims[v.UID()] = v.Path()
 		victims[l.at(v.Name()+"/kid").UID()] = v.Path() + "/kid"
-		victims[abi.ChildRef(guestOf(l.table.Get(v.UID())).childKey(), 0, 0)] = v.Path() + "'s next"
+		victims[abi.ChildRef(childKeyOf(guestOf(l.table.Get(v.UID()))), 0, 0)] = v.Path() + "'s next"
 	}
 	for range 20 {
 		victims[l.System.outside.NewRef()] = "an ask"
 	}
 	mallory := l.table.Get(l.spawn("mallory", puppet(t)).UID())
 	a := attacker{known: map[abi.Ref]bool{mallory.uid: true}}
-	a.start = abi.Start{Self: mallory.uid, Parent: l.user.uid, RefKey: guestOf(mallory).childKey(), Seed: guestOf(mallory).seed}
+	a.start = abi.Start{Self: mallory.uid, Parent: l.user.uid, RefKey: childKeyOf(guestOf(mallory)), Seed: guestOf(mallory).keys.Seed}
 	delete(victims, l.user.uid) // it is told this one
 	secret := l.Secret()
 	for _, known := range [][]byte{a.start.RefKey[:], a.start.Seed[:]} {
@@ -101,7 +102,7 @@ func TestAttackerKnowsItsChildrenOnly(t *testing.T) {
 		}
 	}
 	for uid := range victims {
-		if g := guestOf(l.table.Get(uid)); g != nil && (g.childKey() == a.start.RefKey || g.seed == a.start.Seed) {
+		if g := guestOf(l.table.Get(uid)); g != nil && (childKeyOf(g) == a.start.RefKey || g.keys.Seed == a.start.Seed) {
 			t.Errorf("%s has mallory's key or seed", g.actor.path)
 		}
 	}
@@ -114,13 +115,13 @@ func TestIncarnationsDrawTheirOwn(t *testing.T) {
 	a := l.table.Get(ref.UID())
 	c := guestOf(a)
 	seeds := map[[abi.SeedSize]byte]bool{}
-	key := c.childKey()
+	key := childKeyOf(c)
 	for range 3 {
-		seeds[c.seed] = true
+		seeds[c.keys.Seed] = true
 		l.tell(ref, Raw(script(now(abi.AppendFail(nil, "again")))))
 	}
-	if len(seeds) != 3 || c.childKey() != key || a.Incarnation() != 3 {
-		t.Errorf("%d seeds in %d incarnations; the key has changed: %v", len(seeds), a.Incarnation(), c.childKey() != key)
+	if len(seeds) != 3 || childKeyOf(c) != key || a.Incarnation() != 3 {
+		t.Errorf("%d seeds in %d incarnations; the key has changed: %v", len(seeds), a.Incarnation(), childKeyOf(c) != key)
 	}
 }
 

@@ -6,26 +6,13 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
-	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // A guest between two turns as bytes: the state of its instance, keyed by the image's hash, and what the host holds for
 // it. A checkpoint of durable actors has such bytes of each of them, with its mailbox and its life, see checkpoint.go.
 
-// save is the guest as bytes; it must be between two turns of an incarnation that has begun. Only its own run may
-// call it.
-func (g *guest) save() ([]byte, error) {
-	if !g.actor.life.Begun.Load() {
-		return nil, fmt.Errorf("%w: it has no instance", sandbox.ErrNotSaved)
-	}
-	s := &saved.State{}
-	if err := g.saveTo(s); err != nil {
-		return nil, err
-	}
-	return saved.Encoder.Marshal(s)
-}
-
-// saveTo is save without the encoding.
+// saveTo writes the guest into s; it must be between two turns of an incarnation that has begun. Only its own run may call
+// it.
 func (g *guest) saveTo(s *saved.State) (err error) {
 	a := g.actor
 	*s = saved.State{
@@ -78,9 +65,9 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 		}
 	}
 	a.Number.Store(s.Incarnation)
-	g.turnTime(ctx.scr)
+	g.turnAt.next(ctx.scr, &g.actor.sys.time)
 	a.turns, g.spawned = s.Turns, s.Spawned
-	g.draw(s.Incarnation)
+	g.keys.Draw(secretFor(g.actor), g.actor.uid, s.Incarnation)
 	if err := a.restoreHeld(ctx.scr, s); err != nil {
 		return err
 	}

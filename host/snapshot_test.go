@@ -18,7 +18,7 @@ import (
 // stateOfGuest is a guest's state as bytes; the system is at rest.
 func stateOfGuest(t testing.TB, s *System, ref Ref) []byte {
 	t.Helper()
-	return must(guestOf(s.table.Get(ref.UID())).save())(t)
+	return must(saved.Bytes(guestOf(s.table.Get(ref.UID())).saveTo))(t)
 }
 
 // rich is a puppet that has counted to 5 and has a timer, an ask, a watch, a receive
@@ -27,7 +27,7 @@ func rich(t *testing.T, l *stage) (ref Ref, p Props) {
 	p = puppet(t, on(abi.KindTimer, toProbe("timer")), on(abi.KindAskTimeout, toProbe("timeout")), on(abi.KindTerminated, toProbe("ended")))
 	silent := l.spawn("silent", Func(func(*Context, Message) error { return nil }))
 	ref = l.spawn("rich", p)
-	key := guestOf(l.table.Get(ref.UID())).childKey()
+	key := childKeyOf(guestOf(l.table.Get(ref.UID())))
 	l.say(ref, script(rec(recAdd, 5, nil)))
 	l.say(ref, script(now(
 		abi.AppendTimer(nil, 3, uint64(2*time.Second), 0, encoded("tick")),

@@ -35,7 +35,7 @@ func TestSpawnsElsewhereThatFailAreBounded(t *testing.T) {
 	for i := range messages {
 		var orders [][]byte
 		for n := range spawns {
-			orders = append(orders, abi.AppendSpawn(nil, abi.ChildRef(guestOf(a).childKey(), 0, uint64(i*spawns+n)), "t", fmt.Sprint("c", i, "-", n), nullPayload, []byte{0xa0}))
+			orders = append(orders, abi.AppendSpawn(nil, abi.ChildRef(childKeyOf(guestOf(a)), 0, uint64(i*spawns+n)), "t", fmt.Sprint("c", i, "-", n), nullPayload, []byte{0xa0}))
 		}
 		l.post(g, script(now(orders...)))
 	}

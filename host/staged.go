@@ -98,7 +98,7 @@ func (x *change) revoke(a *actor, scr *scratch) {
 	case timerSet:
 		a.work.NoteTimers(a)
 	case askEntered:
-		a.dropAsk(scr, x.key)
+		a.sys.abandoned(scr, a.work.DropAsk(a, x.key)...)
 	case askTaken:
 		a.work.PutBackAsk(a, x.key, x.ask)
 	case messageStashed:
@@ -172,11 +172,6 @@ func (a *actor) putAside(name string, e *mailbox.Envelope) (*mailbox.Envelope, e
 		a.sys.deadLetterAt(errs.KeyOf(err, "limits.stash"), DeadStashFull, a.uid, a.path, e)
 	}
 	return k, err
-}
-
-// dropAsk ends an ask of the actor's own.
-func (a *actor) dropAsk(scr *scratch, correlation uint64) {
-	a.sys.abandoned(scr, a.work.DropAsk(a, correlation)...)
 }
 
 // launch starts a child that was enrolled.

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/directory"
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/extensions"
+	"github.com/wasmactors/wasmactors/host/internal/gate"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/lives"
@@ -26,6 +27,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -69,6 +71,7 @@ type System struct {
 	bus          look.Bus
 	dead         look.Letters
 	tracing      trail.Tracing
+	bound        asks.Binding
 	awake        *residency.List
 	room         instance.Room               // awake, for guests
 	tenant       func(*actor) instance.Owner // a guest's actor as the holder of its instance sees it
@@ -231,6 +234,11 @@ type restarting struct {
 	leave map[*actor]bool // of a renewal: the children that stop; the others stay, whatever keep says
 }
 
+// after ends the delay in time.
+func (r *restarting) after(o gate.Owner, d time.Duration) {
+	r.alarm = o.Alarms().After(o.Clock(), d, func() { o.Post(sysmail.Msg{Kind: sysmail.RestartDue, Own: sysmail.Own{Due: r}}) })
+}
+
 // starting is a start: what begin was called with.
 type starting struct {
 	cause *abi.Failure
@@ -279,12 +287,11 @@ type guest struct {
 	module *Module
 	inst   instance.Holder
 
-	refkey    abi.RefKey
-	seed      [abi.SeedSize]byte
+	keys      secret.Keys
 	spawned   uint64 // children that it has asked for
 	ahead     uint64 // the same with those of turns that were read
 	fuelSpent uint64 // of all its turns
-	turnAt    int64  // time of the last turn
+	turnAt    turnTime
 	lastTo    *actor // the receiver of its last send
 	verdict   verdict
 	costly    bool  // the turn being read has commands that cost more than their bytes
@@ -295,13 +302,12 @@ type guest struct {
 	told      bool      // it is told the deadlines of questions
 	silent    bool      // it has no use for a last turn
 	judged    bool      // the failing turn could not pay for what depends on other actors
-	box       *blackbox.Box
+	box       blackbox.Keeper
 	track     *recorder.Track // nil: it is not recorded
 	trial     *swap.Trial     // of code that is new to it; nil: none is under way
 	pin       pin
 	own       *sandbox.Image // of a durable actor: what its next incarnation begins with; nil: what its module has
 	ownUsed   bool           // it is in use besides the one that runs
-	crashFile string         // of the last failure; empty: none
 }
 
 // pin is the image of an actor that differs from its module's. It counts until the module has another one.

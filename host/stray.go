@@ -59,7 +59,7 @@ func (a *actor) outOfGuesses(scr *scratch) bool {
 // vouched reports whether a ref is one of those that each actor has: its own, its parent's, its children's.
 // Any goroutine may ask.
 func (a *actor) vouched(to abi.Ref) bool {
-	if to == 0 || to == a.uid || to == a.parentUID() {
+	if to == 0 || to == a.uid || to == a.above {
 		return true
 	}
 	k := a.sys.here(to)

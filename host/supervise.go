@@ -39,7 +39,7 @@ func (p parentIn) State() life.State { return p.life.State() }
 func (p parentIn) Suspended() int { return p.life.Suspended() }
 
 // Rand implements supervisor.Parent.
-func (p parentIn) Rand() backoff.Rand { return p.random() }
+func (p parentIn) Rand() backoff.Rand { return p.dice.Rand(secretFor(p.actor), p.uid) }
 
 // The orders that are no answers to a failure.
 var resumeOrder = supervisor.Order{Kind: supervisor.Resume}

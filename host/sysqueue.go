@@ -141,7 +141,7 @@ func (a *actor) aboutChild(scr *scratch, m *sysmail.Msg) {
 		a.super.ResetBackoff(&child.member)
 	case sysmail.ChildStopped:
 		if a.props.keeps {
-			a.dropAsk(scr, uint64(m.Ref)) // see Passivate
+			a.sys.abandoned(scr, a.work.DropAsk(a, uint64(m.Ref))...) // see Passivate
 			back, _ := m.Detail.([]*mailbox.Envelope)
 			a.work.TakeBack(a, child.Name(), back)
 		}

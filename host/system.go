@@ -20,6 +20,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
@@ -70,6 +71,7 @@ func New(cfg Config) (*System, error) {
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
 	s.tracing.Tracer, s.tracing.Clock, s.tracing.Secrets = cfg.tracer, cfg.clock, &s.bus.Secrets
+	s.bound = asks.Binding{Node: cfg.node, Waits: s.outside.Has, Elsewhere: func(uid abi.Ref) bool { return s.carrierOf(uid) != nil }}
 	s.dead.Init(cfg.dead, cfg.deadBytes)
 	s.time.Init(cfg.clock)
 	if s.time.Real() {

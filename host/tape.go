@@ -29,7 +29,7 @@ func beginTape(g *guest, scr *scratch) {
 		return
 	}
 	lane := laneOf(a.sys, scr)
-	if g.judged = false; a.durable || keepsEvents(a) {
+	if a.durable || keepsEvents(a) {
 		lane.Refuse(a.path, "it is durable")
 		return
 	}
@@ -44,7 +44,7 @@ func taped(g *guest, scr *scratch, turns uint64) recorder.Incarnation {
 	a := g.actor
 	in := g.limits(scr, 0)
 	return recorder.Incarnation{
-		Path: a.path, Type: a.props.typ, Ref: a.uid, Number: a.Incarnation(), Turns: turns, Seed: g.seed,
+		Path: a.path, Type: a.props.typ, Ref: a.uid, Number: a.Incarnation(), Turns: turns, Seed: g.keys.Seed,
 		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Fuel: in.TurnFuel, Memory: in.MemoryLimit, Outbox: in.OutboxLimit,
 	}
 }
@@ -86,7 +86,7 @@ func tapeTurns(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int,
 		return
 	}
 	lane := laneOf(g.actor.sys, scr)
-	due := tapeRun(g, scr, x, now, done, f)
+	due := lane.Entry(g.track, g.entry(scr, now, done, f, own))
 	if !tapeGoesOn(g, scr, x, done, due) && !parts && (done == 0 || scr.ends[done-1] <= recorder.MostCommands) {
 		scr.origin = lane.Origin(g.track)
 	}
@@ -107,31 +107,10 @@ func tapeGoesOn(g *guest, scr *scratch, x *sandbox.Instance, done int, due bool)
 	return true
 }
 
-// tapeRun is tapeTurns of any entry.
-func tapeRun(g *guest, scr *scratch, x *sandbox.Instance, now int64, done int, f *abi.Failure) (due bool) {
-	run := recorder.Run{Now: now, Done: done, Fuel: scr.res.Fuel, Outbox: x.Outbox(done)}
-	if f != nil {
-		run.Failure, run.Ended, run.Cut = f, x.Ended(), x.Cut()
-		if run.Judged = g.judged; g.judged {
-			run.Outbox = x.Outbox(done + 1)
-		}
-	}
-	var headers func(e *mailbox.Envelope) []byte
-	if g.told {
-		headers = func(e *mailbox.Envelope) []byte {
-			if len(e.Headers) > 0 || e.Flags&mark.Due != 0 {
-				return scr.stated(e)
-			}
-			return nil
-		}
-	}
-	return scr.lane.Run(g.track, &run, scr.batch, headers)
-}
-
 // tapeAnew goes on in a further file, from the present state.
 func tapeAnew(g *guest, scr *scratch, x *sandbox.Instance, done int) {
 	l := taped(g, scr, g.actor.turns+uint64(done))
-	l.Spawned, l.Key = g.ahead, g.childKey()
+	l.Spawned, l.Key = g.ahead, g.keys.Child(secretFor(g.actor), g.actor.uid)
 	var s sandbox.Snapshot
 	if x.Save(&s) == nil {
 		l.Snapshot, _ = sandbox.AppendSnapshot(nil, g.inst.Image, &s) // without one it is not recorded

@@ -44,7 +44,7 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 // limits is what the actor's turns get to see and may spend.
 func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 	a, in := g.actor, &scr.entry
-	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.seed
+	in.Now, in.Began, in.FirstTurn, in.Seed = now, scr.read, a.turns, g.keys.Seed
 	l := &a.rules.Load().limits
 	in.TurnFuel, in.Deadline, in.MemoryLimit, in.OutboxLimit = l.Fuel, l.Deadline, l.Memory, l.Outbox
 	if scr.patient {
@@ -100,8 +100,8 @@ func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, p
 	if looks&lookTrial != 0 && looks&lookCommit != 0 && f != nil && !g.actor.sys.repeats.Load().failed(g.actor) {
 		if was := f; undone(g, scr, done, f) == nil {
 			if f, sealed = nil, nil; looks&lookBox != 0 {
-				g.keepTurns(scr, x, now, done, was, true)
-				g.dropBox()
+				g.box.Entry(g.entry(scr, now, done, was, true))
+				dropBox(g)
 				looks &^= lookBox
 			}
 			if done == 0 {
@@ -118,10 +118,10 @@ func (g *guest) commit(scr *scratch, x *sandbox.Instance, now int64, done int, p
 		tapeTurns(g, scr, x, now, done, parts, f, f == sealed)
 	}
 	if looks&lookBox != 0 {
-		g.keepTurns(scr, x, now, done, f, f == sealed)
+		g.box.Entry(g.entry(scr, now, done, f, f == sealed))
 	}
 	if looks&lookTrial != 0 {
-		keepTrial(g, scr, x, now, done)
+		g.trial.Entry(g.entry(scr, now, done, f, f == sealed))
 		if looks&lookCommit == 0 {
 			f = undone(g, scr, done, f)
 		}
@@ -136,7 +136,7 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 		x.Profiled()
 	}
 	t := a.newTurn(scr)
-	t.Time, t.Seed, t.Mail, t.Done, t.Failure, t.Worth = now, g.seed, scr.batch, done, f, scr.res.Worth
+	t.Time, t.Seed, t.Mail, t.Done, t.Failure, t.Worth = now, g.keys.Seed, scr.batch, done, f, scr.res.Worth
 	if f == nil && looks&lookTrial != 0 && g.actor.life.Held(life.Swapping) { // the turn that has failed is undone
 		t.Mail = scr.batch[:done]
 	}
@@ -145,7 +145,7 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	}
 	fault := false
 	if looks&lookFault != 0 && done > 0 {
-		if n, injected := a.fault(t); injected != nil {
+		if n, injected := a.sys.cfg.faults.among(t, a.sys.sender); injected != nil {
 			done, f, fault = n, injected, true
 			t.Done, t.Failure = n, f
 		}
@@ -195,7 +195,9 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 		from := 0
 		for i := range n {
 			e := scr.batch[base+i]
-			a.begins(scr, e)
+			if a.work.Minds(e) {
+				a.sys.abandoned(scr, a.work.Begun(a, e)...)
+			}
 			g.forwards = 0
 			cmds := scr.cmds[from:scr.ends[i]]
 			from = scr.ends[i]
@@ -251,7 +253,7 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 	for i := 0; i < done && i < len(scr.batch); i++ {
 		e := scr.batch[i]
 		if e.Value != nil {
-			a.noteTaken(e)
+			a.taken = a.sys.bound.Take(a.taken, e)
 		}
 		if g.inst.States == nil || !g.inst.States.Remember(instance.Logged{Mail: e, Now: now, Turn: a.turns - uint64(done-i), Behind: i > 0}) {
 			scr.cache.Free(e)
@@ -262,7 +264,9 @@ func (g *guest) conclude(scr *scratch, done, failed int, f *abi.Failure, now int
 	}
 	if failed >= 0 && failed < len(scr.batch) {
 		e := scr.batch[failed]
-		a.begins(scr, e)
+		if a.work.Minds(e) {
+			a.sys.abandoned(scr, a.work.Begun(a, e)...)
+		}
 		a.finish(scr, e, f)
 	}
 	scr.freeBatch()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/onlook"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/redact"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -245,6 +246,22 @@ type Run struct {
 	Judged  bool         // that turn could not pay for what depends on other actors
 	Ended   bool         // the host had ended the batch
 	Cut     *sandbox.Cut
+}
+
+// Entry writes down an entry of a guest. It says that a further file is due.
+func (l *Lane) Entry(t *Track, e *onlook.Entry) (due bool) {
+	run := Run{Now: e.Now, Done: e.Done, Fuel: e.Fuel, Outbox: e.Instance.Outbox(e.Done)}
+	if e.Failure != nil {
+		run.Failure, run.Ended, run.Cut, run.Judged = e.Failure, e.Instance.Ended(), e.Instance.Cut(), e.Judged
+		if e.Judged {
+			run.Outbox = e.Instance.Outbox(e.Done + 1)
+		}
+	}
+	var headers func(*mailbox.Envelope) []byte
+	if e.Stated != nil {
+		headers = e.Headers
+	}
+	return l.Run(t, &run, e.Mail, headers)
 }
 
 // Run writes down any entry. headers, if set, are those of a message as the guest has got them.

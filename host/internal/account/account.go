@@ -220,10 +220,37 @@ type Account struct {
 	kinds    [Kinds]atomic.Int64
 	small    atomic.Int64 // the sum of all kinds but Memory, Mailbox and Snapshot; only the owner changes it
 	reserved int64        // in the pool, without the mailbox
+	counted  bool         // as an actor of the pool
 }
 
 // Init begins an account in a pool. own limits the held bytes without guest memory.
 func (a *Account) Init(pool *Pool, own int64) { a.pool, a.own = pool, own }
+
+// Open is Init for an actor that holds base bytes from its start to its end, and that counts as an actor of the pool until
+// Close if counted says so. reserved says that the pool has kept room for it, see Pool.Reserve. The error says which bound
+// is met; then nothing is held.
+func (a *Account) Open(pool *Pool, own, base int64, reserved, counted bool) error {
+	a.Init(pool, own)
+	if reserved {
+		pool.Claim()
+		a.Note(Base, base)
+		a.counted = counted
+		return nil
+	}
+	if counted {
+		if err := pool.Enter(); err != nil {
+			return err
+		}
+	}
+	if err := a.Set(Base, base); err != nil {
+		if counted {
+			pool.Leave()
+		}
+		return err
+	}
+	a.counted = counted
+	return nil
+}
 
 // Limit sets what Init calls own. Nothing else may use the account meanwhile.
 func (a *Account) Limit(own int64) { a.own = own }
@@ -350,8 +377,12 @@ func (a *Account) ShrinkMailbox(n int64) {
 	a.pool.take(-n)
 }
 
-// Close gives everything back.
+// Close gives everything back. It may be called more than once.
 func (a *Account) Close() {
+	if a.counted {
+		a.counted = false
+		defer a.pool.Leave()
+	}
 	a.pool.take(-a.reserved - a.kinds[Mailbox].Load())
 	a.reserved = 0
 	a.small.Store(0)

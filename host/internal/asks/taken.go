@@ -1,6 +1,10 @@
 package asks
 
-import "github.com/wasmactors/wasmactors/abi"
+import (
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/internal/mailbox"
+)
 
 // Taken are the bound questions that an actor has taken and perhaps not answered. A nil Taken has none.
 type Taken struct {
@@ -40,4 +44,24 @@ func (t *Taken) End() []Open {
 		return nil
 	}
 	return t.asks
+}
+
+// Binding tells which questions are bound, for the receivers of a system.
+type Binding struct {
+	Node      uint16
+	Waits     func(abi.Ref) bool // an asker of this node waits
+	Elsewhere func(abi.Ref) bool // the asker is on another node that can be told
+}
+
+// Take notes the question of a turn that has ended, whose envelope has a Value, if it is bound. It returns t, or what is in its
+// place; t may be nil.
+func (b *Binding) Take(t *Taken, e *mailbox.Envelope) *Taken {
+	if e.Kind != abi.KindMessage || !message.IsBound(e) || !b.Waits(e.Sender) && !b.Elsewhere(e.Sender) {
+		return t
+	}
+	if t == nil {
+		t = new(Taken)
+	}
+	t.Note(e.Sender, e.Correlation, b.Node, b.Waits)
+	return t
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/fxamacker/cbor/v2"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
@@ -247,4 +248,13 @@ func Part(b []byte) (rebuild.PartOf, error) {
 		of.Codes[2] = s.Whole.Trial.Code
 	}
 	return of, nil
+}
+
+// Bytes is the state that save writes, encoded.
+func Bytes(save func(*State) error) ([]byte, error) {
+	s := &State{}
+	if err := save(s); err != nil {
+		return nil, err
+	}
+	return Encoder.Marshal(s)
 }

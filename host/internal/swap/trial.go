@@ -2,9 +2,11 @@ package swap
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/onlook"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -68,6 +70,16 @@ func (t *Trial) Add(e Entry) {
 	if t.entries = append(t.entries, e); t.bytes > t.most && t.fails == nil { // else it is the last one, and is needed
 		t.end("more has come in since than is kept for going back")
 	}
+}
+
+// Entry implements onlook.Onlooker: the turns that count are kept.
+func (t *Trial) Entry(e *onlook.Entry) {
+	x := Entry{Now: e.Now, First: e.First, Outbox: e.Instance.Outbox(e.Done)}
+	for _, m := range e.Mail[:e.Done] {
+		headers := slices.Clone(e.Headers(m)) // it may be the worker's, and Add copies only afterwards
+		x.Mail = append(x.Mail, abi.Envelope{Kind: m.Kind, Time: e.Now, Sender: m.Sender, Correlation: m.Correlation, Headers: headers, Payload: m.Payload})
+	}
+	t.Add(x)
 }
 
 // Fail reports whether a failed turn is undone, because there is a way back.

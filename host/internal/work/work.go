@@ -298,6 +298,9 @@ func (w *Work) Keep(o Owner, name string, mail ...*mailbox.Envelope) {
 	w.noteStash(o)
 }
 
+// Minds reports whether Begun has something to do for a message whose turn begins, before anything that the turn itself does.
+func (w *Work) Minds(e *mailbox.Envelope) bool { return w.Receive != nil || e.Kind != abi.KindMessage }
+
 // TakeBack stashes under a name what has come back from the actor of that name, before messages that have come for it since.
 func (w *Work) TakeBack(o Owner, name string, mail []*mailbox.Envelope) {
 	for _, e := range mail {
