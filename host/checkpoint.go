@@ -34,46 +34,48 @@ import (
 // errNotNow says that a checkpoint cannot be made because something is under way that ends by itself.
 var errNotNow = errors.New("host: an actor is between two states")
 
-// checkpoint copies the state of all durable actors, which rest meanwhile. mark is called when everything that is recorded
+// checkpoint copies the state of durable actors, which rest meanwhile. mark is called when everything that is recorded
 // later comes after the checkpoint; it must not block. each is called with the parts of the checkpoint, of which the first is
-// the head. An actor whose state cannot be saved fails, and there is no checkpoint then.
-func checkpoint(ctx context.Context, s *System, mark func() error, each func([]byte, *rebuild.PartOf) error) error {
+// the head; children of /user that are kept, and those that have not returned, have none. n is how many actors there are. An actor whose
+// state cannot be saved fails, and there is no checkpoint then.
+func checkpoint(ctx context.Context, s *System, mark func() error, kept func(abi.Ref) bool, each func([]byte) error) (n int, err error) {
 	d := s.durable
 	d.checkpoints.Lock()
 	defer d.checkpoints.Unlock()
 	if d.frozen.Load() {
-		return ErrClosed
+		return 0, ErrClosed
 	}
 	defer thaw(s)
 	if err := keepSolid(ctx, s); err != nil {
-		return err
+		return 0, err
 	}
 	d.spawning.Lock()
 	release := away(s).Hold() // behind spawning: who spawns may have one return
-	err := mark()
+	err = mark()
 	dormant.InOrder(away(s), &s.user.super.Family, uidOf)
-	all, rest := treeOf(s), away(s).Rest()
+	all := treeOf(s)
+	n = len(all) + away(s).Len()
 	head := headOf(s, all)
 	release()
 	d.spawning.Unlock()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var tooLarge []excess
 	b, err := saved.Encoder.Marshal(head)
 	if err == nil {
-		err = each(b, nil)
+		err = each(b)
 	}
 	for _, a := range all {
-		if err == nil && a.parent == s.user {
-			err = rest.Before(a.uid, each)
-		}
 		if err != nil {
-			return err
+			return 0, err
+		}
+		if a.parent == s.user && kept != nil && kept(a.uid) {
+			continue
 		}
 		var state saved.State
 		if !visit(ctx, a, func() { err = wholeOf(a, &state) }) {
-			return context.Cause(ctx)
+			return 0, context.Cause(ctx)
 		}
 		if errors.Is(err, sandbox.ErrNotSaved) {
 			unsaved(a, "its state cannot be kept: "+strings.TrimPrefix(err.Error(), "runtime: "))
@@ -85,18 +87,15 @@ func checkpoint(ctx context.Context, s *System, mark func() error, each func([]b
 			tooLarge = append(tooLarge, excess{a, len(b)})
 		}
 		if err == nil {
-			err = each(b, nil)
+			err = each(b)
 		}
-	}
-	if err == nil {
-		err = rest.Before(0, each)
 	}
 	for _, x := range tooLarge { // after the checkpoint: they do not keep others from theirs
 		x.a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{
 			Kind: abi.FailureMemoryLimit, Reason: fmt.Sprintf("its state has %d bytes in the store, of at most %d: see limits.durable", x.bytes, x.a.rules.Load().limits.Durable),
 		}}})
 	}
-	return err
+	return n, err
 }
 
 // excess is an actor with more bytes in a checkpoint than its limit.

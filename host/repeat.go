@@ -30,8 +30,8 @@ import (
 
 func init() {
 	rebuild.Open, rebuild.Look = openRepeats, lookFor
-	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() error, each func([]byte, *rebuild.PartOf) error) error {
-		return checkpoint(ctx, system.(*System), mark, each)
+	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() error, kept func(abi.Ref) bool, each func([]byte) error) (int, error) {
+		return checkpoint(ctx, system.(*System), mark, kept, each)
 	}
 	rebuild.Part = saved.Part
 	rebuild.Freeze = func(system any) { freezeDurable(system.(*System)) }

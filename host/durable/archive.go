@@ -223,7 +223,7 @@ func cutImported(ctx context.Context, o Options, at time.Time) error {
 }
 
 // endAt is the first record that is not of a time, nor of one before it, with all that were written with it; 0: there is none. The mark is
-// that of the last checkpoint before it.
+// where what the last checkpoint before it needs begins.
 func (s *Store) endAt(ctx context.Context, at time.Time) (end, mark wal.Position, err error) {
 	var all records
 	var complete, before struct{ at, mark wal.Position } // checkpoints: the last one, and the one before
@@ -256,6 +256,10 @@ func (s *Store) endAt(ctx context.Context, at time.Time) (end, mark wal.Position
 		case *done:
 			if v.mark >= first {
 				whole, before, complete = true, complete, struct{ at, mark wal.Position }{r.At, v.mark}
+			}
+		case *ended:
+			if v.low >= first {
+				whole, before, complete = true, complete, struct{ at, mark wal.Position }{r.At, v.low}
 			}
 		case *record.Record:
 			if v.Time <= at.UnixNano() {

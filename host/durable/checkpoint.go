@@ -14,14 +14,14 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wal"
 )
 
-// A checkpoint in the log is a mark, which divides what is in it from what comes after it, pieces of its compressed parts,
-// between which others write, and an end. Without its end it counts for nothing.
+// A checkpoint in the log is a mark, which divides what is in it from what comes after it, pieces of its frames and its index, between
+// which others write, and an end. Without its end it counts for nothing. See chain.go for what is in it.
 
 // Tags of a checkpoint's records, which are no CBOR.
 const (
 	tagMark  = 3
 	tagPiece = 4 // position of the mark, number, bytes
-	tagDone  = 5 // position of the mark, pieces, bytes, their CRC-32C, actors; in stores of earlier releases
+	tagDone  = 5 // position of the mark, pieces, bytes, their CRC-32C, actors; as tagKept in stores of earlier releases
 	tagKept  = 9 // the same, and how many of the pieces and bytes are before the index
 )
 
@@ -51,15 +51,6 @@ const (
 	doneBytes  = 2 + 8 + 4 + 8 + 4 + 4
 	keptBytes  = doneBytes + 4 + 8
 )
-
-func (d *done) encode() []byte {
-	b := binary.LittleEndian.AppendUint64([]byte{version, tagKept}, uint64(d.mark))
-	b = binary.LittleEndian.AppendUint32(b, d.pieces)
-	b = binary.LittleEndian.AppendUint64(b, d.bytes)
-	b = binary.LittleEndian.AppendUint32(b, d.sum)
-	b = binary.LittleEndian.AppendUint32(b, d.actors)
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, d.frames), d.states)
-}
 
 // decodeCheckpoint reads a record of a checkpoint; false if it is none, or not well formed.
 func decodeCheckpoint(b []byte) (v any, ok bool) {
@@ -142,8 +133,10 @@ type since struct {
 type Checkpointed struct {
 	Count  uint64        // of this process
 	Failed uint64        // that were given up
-	Bytes  int64         // of the last one
+	Bytes  int64         // of the last one, as it was written
 	Actors int           // in it
+	Wrote  int           // of these it has the parts: they have changed, or had nothing under way written down
+	Moved  int           // and of these it has them so that what is before it can be given back
 	Pause  time.Duration // for which durable actors rested
 	Err    error         // why the last try failed; nil: it has not
 }
@@ -215,92 +208,53 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration) (err err
 	defer s.writing.Unlock()
 	ctx, cancel := context.WithTimeoutCause(s.stop, patience, errors.New("durable actors have not come to rest in time"))
 	defer cancel()
-	p := newPacker()
-	var begin spot
+	c := &making{store: s, packer: newPacker(), all: s.all}
 	before := s.opt.Clock.Now()
-	var raw [][]byte
-	var bytes, work int64 // before it
-	waits := 0
-	known := map[int]*port.PartOf{} // by the number of the part
-	added := 0
-	add := func(part []byte) (err error) {
-		of := known[added]
-		delete(known, added)
-		if added++; of == nil {
-			of = new(port.PartOf)
-			*of, err = port.Part(part)
-		}
-		if err == nil {
-			s.modules.has(of)
-			p.add(of, part)
-		}
-		return err
-	}
 	defer func() {
-		if err != nil { // all of that is still to be repeated
-			s.since.bytes.Add(bytes)
-			s.since.work.Add(work)
+		if err != nil { // all of that is still to be repeated, and to be written
+			s.since.bytes.Add(c.bytes)
+			s.since.work.Add(c.work)
+			s.untold = c.touched
 		}
 	}()
-	err = port.Checkpoint(ctx, system, func() (err error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.err != nil || s.frozen.Load() {
-			return errors.Join(ErrClosing, s.err)
-		}
-		if begin, err = s.appendAs(noPiece, []byte{version, tagMark}); err == nil {
-			s.modules.begin()
-			bytes, work = s.since.bytes.Swap(0), s.since.work.Swap(0)
-			if p := s.probation; p != nil && !p.Over {
-				err = s.noteProbation(p)
-			}
-		}
-		return err
-	}, func(part []byte, of *port.PartOf) (err error) {
-		if of != nil {
-			known[added+len(raw)] = of
-		}
-		raw, waits = append(raw, part), waits+len(part) // copying is quicker than compressing: actors wait
-		for waits > mostRaw && len(raw) > 0 && err == nil {
-			err = add(raw[0])
-			waits, raw = waits-len(raw[0]), raw[1:]
-		}
-		return err
-	})
+	c.actors, err = port.Checkpoint(ctx, system, c.mark, c.keeps, c.take)
 	pause := s.opt.Clock.Now().Sub(before)
-	for i := 0; err == nil && i < len(raw); i++ {
-		err = add(raw[i])
-		raw[i] = nil
-	}
-	if damage := (*wal.Damage)(nil); errors.As(err, &damage) || errors.Is(err, ErrRecord) {
-		return s.fail(err) // of one that has not returned: all further checkpoints would end there
+	for err == nil && len(c.raw) > 0 {
+		err = c.pack()
 	}
 	if err != nil {
 		return err
 	}
-	at := begin.at
-	to, err := s.write(begin, p)
+	if err := c.fill(); err != nil {
+		if damage := (*wal.Damage)(nil); errors.As(err, &damage) || errors.Is(err, ErrRecord) {
+			return s.fail(err) // of one that has not returned: all further checkpoints would end there
+		}
+		return err
+	}
+	to, err := s.write(c)
 	if err != nil {
 		return err
 	}
-	if err := s.settle(at); err != nil {
+	if err := s.settle(c.begin.at); err != nil {
 		return err
 	}
 	s.point(to)
-	if err := s.reshelve(&shelf{store: s, mark: at, pieces: to.pieces}, p); err != nil {
+	if err := s.turnTo(c, to.last); err != nil {
 		return s.fail(err)
 	}
 	s.mu.Lock()
-	s.due.Store(min(max(leastDue, int64(len(p.to))), s.opt.Size/8))
-	s.last = Checkpointed{Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: int64(len(p.to)), Actors: p.n - 1, Pause: pause}
+	s.due.Store(min(max(leastDue, c.written), s.opt.Size/8))
+	s.last = Checkpointed{
+		Count: s.last.Count + 1, Failed: s.last.Failed, Bytes: c.written, Actors: c.actors, Wrote: len(c.packer.change.Parts) - c.moved, Moved: c.moved, Pause: pause,
+	}
 	s.mu.Unlock()
-	if err = errors.Join(s.giveBack(at), s.sweepModules()); s.past == nil {
+	if err = errors.Join(s.giveBack(s.chain.low), s.sweepModules()); s.past == nil {
 		return err
 	}
-	return errors.Join(err, s.past.note(at, s.opt.Clock.Now()))
+	return errors.Join(err, s.past.note(s.chain.low, s.opt.Clock.Now()))
 }
 
-// giveBack removes, or keeps in the past, the files of the log that end before a checkpoint.
+// giveBack removes, or keeps in the past, the files of the log that end before what a checkpoint needs.
 func (s *Store) giveBack(before wal.Position) (err error) {
 	if s.past == nil { // first: what is kept must not have a gap to the log
 		err = s.noPast()
@@ -308,44 +262,59 @@ func (s *Store) giveBack(before wal.Position) (err error) {
 	return errors.Join(err, s.log.Trim(before))
 }
 
-// mostRaw is how many bytes of a checkpoint are copied before actors wait for the compression.
-const mostRaw = 64 << 20
-
 // write writes the pieces of a checkpoint, and waits until they are durable. It returns where they are.
-func (s *Store) write(begin spot, p *packer) (*pointer, error) {
-	x := &pointer{mark: begin}
-	end := done{mark: begin.at, actors: uint32(p.n - 1)}
-	end.frames, end.states = p.end()
-	end.bytes, end.sum = uint64(len(p.to)), crc32.Checksum(p.to, castagnoli)
-	before, waits := 0, 0
-	for _, to := range p.ends {
-		for b := p.to[before:to]; len(b) > 0; end.pieces++ {
+func (s *Store) write(c *making) (*pointer, error) {
+	x := &pointer{mark: c.begin}
+	waits := 0
+	put := func(b []byte) (spots []spot, err error) {
+		for len(b) > 0 && err == nil {
 			n := min(len(b), pieceBytes)
-			at, err := s.writePiece(x, b[:n])
+			var at spot
+			at, err = s.writePiece(x, b[:n])
 			if waits += n; err == nil && waits >= pieceBytes {
-				err, waits = s.log.Await(s.stop, at), 0 // so much at a time: records of others are written in between
+				err, waits = s.log.Await(s.stop, at.at), 0 // so much at a time: records of others are written in between
 			}
-			if err != nil {
-				return nil, err
+			spots, b = append(spots, at), b[n:]
+			if c.between != nil {
+				c.between()
 			}
-			b = b[n:]
 		}
-		before = to
+		return spots, err
 	}
-	return x, s.writeEnd(x, &end)
+	from := 0
+	for i := range c.packer.change.Frames {
+		f := &c.packer.change.Frames[i]
+		spots, err := put(c.packer.to[from:][:f.Bytes])
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range spots {
+			f.Spots = append(f.Spots, at.inBook())
+		}
+		from += f.Bytes
+	}
+	end, err := c.index()
+	if err == nil {
+		end.index, err = put(c.packed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.ended = end
+	return x, s.writeEnd(x, end)
 }
 
 // writePiece writes the next piece of a checkpoint.
-func (s *Store) writePiece(x *pointer, b []byte) (wal.Position, error) {
+func (s *Store) writePiece(x *pointer, b []byte) (spot, error) {
 	head := binary.LittleEndian.AppendUint64(append(make([]byte, 0, pieceHead), version, tagPiece), uint64(x.mark.at))
-	p, err := s.appendAs(len(x.pieces), binary.LittleEndian.AppendUint32(head, uint32(len(x.pieces))), b)
-	x.pieces = append(x.pieces, p)
-	return p.at, err
+	p, err := s.appendAs(int(x.pieces), binary.LittleEndian.AppendUint32(head, x.pieces), b)
+	x.pieces++
+	return p, err
 }
 
 // writeEnd writes the end of a checkpoint, and waits until it is durable.
-func (s *Store) writeEnd(x *pointer, end *done) (err error) {
-	x.end = end.encode()
+func (s *Store) writeEnd(x *pointer, end *ended) (err error) {
+	x.end, x.ended = end.encode(), end
 	if x.last, err = s.appendAs(noPiece, x.end); err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 // earlier releases have no compact records.
 const version = 1
 
+// laterVersion is that of records without which releases that do not know them cannot go on.
+const laterVersion = 2
+
 // The tags. They never change their meaning.
 const (
 	tagActor  = 1 // record.Record: something that an actor has taken in; this release writes compact ones instead
@@ -61,8 +64,13 @@ func decode(b []byte) (any, error) {
 	switch {
 	case len(b) < 2:
 		return no("%d bytes", len(b))
+	case b[0] == laterVersion:
+		if e, ok := decodeEnded(b); ok {
+			return e, nil
+		}
+		return no("a record of version %d with tag %d and %d bytes", b[0], b[1], len(b))
 	case b[0] != version:
-		return no("version %d, this release reads version %d", b[0], version)
+		return no("version %d, this release reads versions %d and %d", b[0], version, laterVersion)
 	}
 	switch b[1] {
 	case tagMark, tagPiece, tagDone, tagKept:

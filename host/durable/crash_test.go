@@ -34,11 +34,19 @@ func openStepped(t testing.TB, fs wal.FS, props Props) (*stepped, error) {
 
 var opens atomic.Uint64 // systems in steps
 
+// someSpace has a store keep old frames as usual, or as long as it may, or as short as it can without moving all of them each time: every
+// test that opens many has each.
+func someSpace() *space {
+	return []*space{nil, {slack: 64 << 20}, {}}[spaces.Add(1)%3]
+}
+
+var spaces atomic.Uint64
+
 // openSteppedAs is openStepped; late has actors return late.
 func openSteppedAs(t testing.TB, fs wal.FS, props Props, late bool) (*stepped, error) {
 	t.Helper()
 	random := rand.NewChaCha8([32]byte{1})
-	store, err := Open(Options{Dir: "store", FS: fs, Lazy: late, Sim: &Sim{Rand: random, Segment: 64 << 10, Secret: host.Secret{5}}})
+	store, err := Open(Options{Dir: "store", FS: fs, Lazy: late, space: someSpace(), Sim: &Sim{Rand: random, Segment: 64 << 10, Secret: host.Secret{5}}})
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +62,8 @@ func openSteppedAs(t testing.TB, fs wal.FS, props Props, late bool) (*stepped, e
 		w.close()
 		return nil, err
 	}
-	for _, name := range []string{"a", "b"} {
-		if !back[name] {
+	for _, name := range []string{"a", "b", "c"} {
+		if _, ok := props[name]; ok && !back[name] {
 			if _, err := w.Spawn(name, props[name]); err != nil {
 				x.Abandon()
 				w.close()
@@ -107,7 +115,7 @@ type known struct{ changes, a, b int }
 
 const countedTo = 20
 
-// work has a and b count, with a checkpoint in between. The disk goes on after every third message.
+// work has a and b count, with checkpoints in between, and c before the first of them. The disk goes on after every third message.
 func (w *stepped) work(fs *crashfs.FS) (all []known) {
 	for i := 1; i <= countedTo; i++ {
 		ref, err := w.Lookup("/user/a")
@@ -115,6 +123,9 @@ func (w *stepped) work(fs *crashfs.FS) (all []known) {
 			return all // the store has failed
 		}
 		_ = w.Tell(ref, both)
+		if i == 2 {
+			_ = w.TellPath("/user/c", add)
+		}
 		for w.Step() {
 		}
 		if i%3 != 0 {
@@ -125,7 +136,7 @@ func (w *stepped) work(fs *crashfs.FS) (all []known) {
 		if one && two {
 			all = append(all, known{fs.Done(), a, b})
 		}
-		if i == 9 {
+		if i == 9 || i == 12 || i == 18 {
 			_ = w.store.Checkpoint(w.t.Context()) // it may fail with the disk
 		}
 	}
@@ -137,6 +148,9 @@ func holds(t *testing.T, w *stepped, all []known, changes int) {
 	t.Helper()
 	a, one := w.count("a")
 	b, two := w.count("b")
+	if c, ok := w.count("c"); !ok || c > 1 || c == 0 && len(all) > 0 && all[0].changes <= changes {
+		t.Errorf("after %d changes c has counted %d (%v)", changes, c, ok)
+	}
 	if !one || !two || a != b || a > countedTo {
 		t.Errorf("after %d changes a has counted %d (%v), and b %d (%v)", changes, a, one, b, two)
 	}
@@ -158,7 +172,7 @@ func stride(n int) int {
 // system comes back with all that it has said, and each message was handled once.
 func TestEveryCrashOfASystem(t *testing.T) {
 	image := puppetImage(t)
-	props := Props{"a": puppet(image), "b": puppet(image)}
+	props := Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)}
 	fs := crashfs.New()
 	w, err := openStepped(t, fs, props)
 	if err != nil {
@@ -190,7 +204,7 @@ func TestEveryCrashOfASystem(t *testing.T) {
 // TestEveryByteOfASystem: a byte of the store that has changed is found, or the state is the same.
 func TestEveryByteOfASystem(t *testing.T) {
 	image := puppetImage(t)
-	props := Props{"a": puppet(image), "b": puppet(image)}
+	props := Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)}
 	fs := crashfs.New()
 	w, err := openStepped(t, fs, props)
 	if err != nil {
@@ -236,7 +250,7 @@ func TestEveryByteOfASystem(t *testing.T) {
 // TestEveryFailureOfADisk: whichever call of the disk fails, once or for good, what has left is there after a loss of power.
 func TestEveryFailureOfADisk(t *testing.T) {
 	image := puppetImage(t)
-	props := Props{"a": puppet(image), "b": puppet(image)}
+	props := Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)}
 	for _, failure := range []error{syscall.EIO, syscall.ENOSPC} {
 		for _, good := range []bool{false, true} {
 			failed := 0

@@ -111,7 +111,7 @@ func open(t testing.TB, dir string, props Props, change ...func(*Options)) (*wor
 // recovered is a system that is about to be released.
 func recovered(t testing.TB, dir string, props Props, change ...func(*Options)) (*world, *Starting, error) {
 	t.Helper()
-	o := Options{Dir: dir, Lazy: true}
+	o := Options{Dir: dir, Lazy: true, space: someSpace()}
 	for _, f := range change {
 		f(&o)
 	}

@@ -13,27 +13,25 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/internal/wal"
 )
 
-// The states of a checkpoint are in frames, each with the whole parts of some actors, and compressed by itself. A frame begins with a
-// piece. Behind the last one is the index, which says how many pieces and parts each frame has: so the state of one actor can be read by
-// itself. Checkpoints of earlier releases are one frame without an index.
+// The parts of a checkpoint are in frames, each with the whole parts of some actors, and compressed by itself. A frame begins with a
+// piece. So the state of one actor can be read by itself. The index is behind the last frame.
 
 // frameBytes is how many bytes a frame has at least before they are compressed, unless it is the last one.
 const frameBytes = 128 << 10
 
-// packer makes the frames of a checkpoint, and their index.
+// packer makes the frames of a checkpoint.
 type packer struct {
-	z     *zstd.Encoder
-	raw   []byte // of the frame
-	to    []byte // all frames
-	ends  []int  // of the frames, in to
-	index dormant.Builder
-	bytes []byte // of the index
-	n     int    // parts
+	z      *zstd.Encoder
+	raw    []byte // of the frame
+	parts  int    // in it
+	to     []byte // all frames
+	change dormant.Change
 }
 
 func newPacker() *packer {
@@ -44,43 +42,40 @@ func newPacker() *packer {
 
 // add adds a part, which is about of.
 func (p *packer) add(of *port.PartOf, b []byte) {
-	p.n++
-	p.index.Add(of)
+	if of.Path == "" {
+		p.change.Head, p.change.Busy = len(p.change.Frames), of.Busy
+		p.put(b)
+		return
+	}
+	p.change.Parts = append(p.change.Parts, dormant.PartAt{Of: of, Ref: of.Ref, Frame: len(p.change.Frames), Slot: p.parts})
+	p.put(b)
+}
+
+// move adds the part of an actor as it was.
+func (p *packer) move(ref abi.Ref, b []byte) {
+	p.change.Parts = append(p.change.Parts, dormant.PartAt{Ref: ref, Frame: len(p.change.Frames), Slot: p.parts})
+	p.put(b)
+}
+
+func (p *packer) put(b []byte) {
 	p.raw = append(binary.AppendUvarint(p.raw, uint64(len(b))), b...)
-	if len(p.raw) >= frameBytes {
+	if p.parts++; len(p.raw) >= frameBytes || p.parts == dormant.MostParts {
 		p.cut()
 	}
 }
 
 // cut ends a frame.
 func (p *packer) cut() {
-	if len(p.raw) == 0 {
+	if p.parts == 0 {
 		return
 	}
 	before := len(p.to)
 	p.to = p.z.EncodeAll(p.raw, p.to)
-	p.ends = append(p.ends, len(p.to))
-	p.index.Cut(piecesOf(len(p.to) - before))
-	if p.raw = p.raw[:0]; cap(p.raw) > 16*frameBytes {
+	p.change.Frames = append(p.change.Frames, dormant.Frame{Parts: p.parts, Bytes: len(p.to) - before})
+	if p.raw, p.parts = p.raw[:0], 0; cap(p.raw) > 16*frameBytes {
 		p.raw = nil
 	}
 }
-
-// end ends the last frame, and adds the index. It returns how many pieces and bytes are before that.
-func (p *packer) end() (pieces uint32, states uint64) {
-	p.cut()
-	before := 0
-	for _, end := range p.ends {
-		pieces += uint32(piecesOf(end - before))
-		before = end
-	}
-	p.bytes = p.index.Bytes()
-	p.to = p.z.EncodeAll(p.bytes, p.to)
-	p.ends = append(p.ends, len(p.to))
-	return pieces, uint64(before)
-}
-
-func piecesOf(bytes int) int { return (bytes + pieceBytes - 1) / pieceBytes }
 
 // mostPart bounds a part: the memory of a guest, and what the host holds for it.
 const mostPart = 5 << 30
@@ -139,20 +134,26 @@ var unpackers = sync.Pool{New: func() any {
 	return &unpacker{z, bufio.NewReader(nil)}
 }}
 
-// unpackIndex reads an index.
-func unpackIndex(b []byte) (*dormant.Index, error) {
+// expand decompresses an index.
+func expand(b []byte) ([]byte, error) {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(math.MaxInt32))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
-	if b, err = z.DecodeAll(b, nil); err != nil {
+	return z.DecodeAll(b, nil)
+}
+
+// unpackIndex reads an index of an earlier release.
+func unpackIndex(b []byte) (*dormant.Index, error) {
+	b, err := expand(b)
+	if err != nil {
 		return nil, err
 	}
 	return dormant.Decode(b)
 }
 
-// gathered is a checkpoint that is being read.
+// gathered is a checkpoint of an earlier release that is being read, of which the parts are kept.
 type gathered struct {
 	at     wal.Position // of its mark; 0: none was seen
 	data   []byte

@@ -283,12 +283,17 @@ func (m *modules) begin() {
 
 // has is told of the parts of a checkpoint.
 func (m *modules) has(of *port.PartOf) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, code := range of.Codes {
-		if name, ok := fileOf(code); ok {
-			m.next[name] = true
-		}
+		m.runs(code)
+	}
+}
+
+// runs is told of code that actors of a checkpoint run.
+func (m *modules) runs(code []byte) {
+	if name, ok := fileOf(code); ok {
+		m.mu.Lock()
+		m.next[name] = true
+		m.mu.Unlock()
 	}
 }
 

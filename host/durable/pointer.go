@@ -9,25 +9,25 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/internal/wal"
 )
 
 // A pointer says where in the log the last complete checkpoint is, so that a start does not have to look for it. It is a file beside the
 // log's, which is written after each checkpoint and never synced. What it says is checked against the log; if it is not there, not of this
-// log or not what was written, the whole log is read instead. That leads to the same.
+// log or not what was written, the whole log is read instead. That leads to the same. So it does for those of earlier releases.
 //
-//	bytes 0-4    "waCP" and a version, 1
+//	bytes 0-4    "waCP" and a version, 2
 //	48 bytes     identity of the file of the log that has the checkpoint's end
 //	4 x 8 bytes  the mark's batch, the mark, the end's batch, the end: positions, little endian
-//	42 bytes     the end, as it is in the log
-//	pieces       how many; of each its batch, as the difference to that of the one before, and how far behind that it is
+//	end          its bytes, as in the log, with their number before them
 //	spans        how many; of each how far behind the one before it begins, and how long it is: batches of nothing but pieces
 //	32 bytes     HMAC-SHA256 of all before, with a key that follows from the system's secret and the key of the log
 //
 // Numbers without a size are LEB128. A batch is the position of its first record.
 const (
 	pointerName = "checkpoint"
-	pointerHead = "waCP\x01"
+	pointerHead = "waCP\x02"
 	mostPointer = 64 << 20 // bytes; a piece takes about 5, a larger one is not written
 )
 
@@ -36,14 +36,17 @@ type pointer struct {
 	file       [48]byte
 	mark, last spot
 	end        []byte // the record
-	pieces     []spot
 	spans      []wal.Span
 
-	done *done // end, decoded
+	ended  *ended // end, decoded
+	pieces uint32 // that were written
 }
 
 // spot is where a record is: the position of the first one of its batch, and its own.
 type spot struct{ batch, at wal.Position }
+
+// inBook is the place as a book has it.
+func (x spot) inBook() dormant.Spot { return dormant.Spot{Batch: uint64(x.batch), At: uint64(x.at)} }
 
 // errPointer says that a pointer cannot be used. Nobody is told.
 var errPointer = errors.New("not the pointer of this log")
@@ -61,13 +64,8 @@ func (p *pointer) encode(key []byte) []byte {
 	for _, at := range []wal.Position{p.mark.batch, p.mark.at, p.last.batch, p.last.at} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(at))
 	}
-	b = binary.AppendUvarint(append(b, p.end...), uint64(len(p.pieces)))
+	b = binary.AppendUvarint(appendString(b, p.end), uint64(len(p.spans)))
 	before := wal.Position(0)
-	for _, at := range p.pieces {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(at.batch-before)), uint64(at.at-at.batch))
-		before = at.batch
-	}
-	b, before = binary.AppendUvarint(b, uint64(len(p.spans))), 0
 	for _, s := range p.spans {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(s.From-before)), uint64(s.To-s.From))
 		before = s.To
@@ -85,7 +83,7 @@ func sumOf(key, b []byte) interface{ Sum([]byte) []byte } {
 // decodePointer is the inverse of encode. What it returns is well formed: whether it is about this log is to be seen.
 func decodePointer(b, key []byte) (*pointer, error) {
 	n := len(b) - sha256.Size
-	if n < len(pointerHead)+48+4*8+keptBytes || string(b[:len(pointerHead)]) != pointerHead || !hmac.Equal(b[n:], sumOf(key, b[:n]).Sum(nil)) {
+	if n < len(pointerHead)+48+4*8 || string(b[:len(pointerHead)]) != pointerHead || !hmac.Equal(b[n:], sumOf(key, b[:n]).Sum(nil)) {
 		return nil, errPointer
 	}
 	p, in := &pointer{}, bytes.NewReader(b[len(pointerHead):n])
@@ -95,17 +93,20 @@ func decodePointer(b, key []byte) (*pointer, error) {
 		_, _ = in.Read(n[:])
 		*at = wal.Position(binary.LittleEndian.Uint64(n[:]))
 	}
-	p.end = make([]byte, keptBytes)
+	size, err := binary.ReadUvarint(in)
+	if err != nil || size > uint64(in.Len()) {
+		return nil, errPointer
+	}
+	p.end = make([]byte, size)
 	_, _ = in.Read(p.end)
 	v, err := decode(p.end)
 	if err != nil {
 		return nil, errPointer
 	}
-	d, ok := v.(*done)
-	if !ok || d.frames == 0 || d.mark != p.mark.at {
+	ok := false
+	if p.ended, ok = v.(*ended); !ok || p.ended.mark != p.mark.at || p.last.at <= p.ended.index[len(p.ended.index)-1].at {
 		return nil, errPointer
 	}
-	p.done = d
 	// pair reads two numbers, and returns what they say about a place behind another one.
 	pair := func(before wal.Position) (from, to wal.Position, ok bool) {
 		x, err := binary.ReadUvarint(in)
@@ -115,20 +116,7 @@ func decodePointer(b, key []byte) (*pointer, error) {
 		return from, to, err == nil && wrong == nil && from >= before && to >= from
 	}
 	count, err := binary.ReadUvarint(in)
-	if err != nil || count != uint64(d.pieces) || count > uint64(in.Len()) {
-		return nil, errPointer
-	}
-	p.pieces = make([]spot, count)
-	before := p.mark.at
-	first := wal.Position(0)
-	for i := range p.pieces {
-		x := &p.pieces[i]
-		if x.batch, x.at, ok = pair(first); !ok || x.at <= before || x.at >= p.last.at {
-			return nil, errPointer
-		}
-		first, before = x.batch, x.at
-	}
-	if count, err = binary.ReadUvarint(in); err != nil || count > uint64(in.Len()) {
+	if err != nil || count > uint64(in.Len()) {
 		return nil, errPointer
 	}
 	p.spans = make([]wal.Span, count)

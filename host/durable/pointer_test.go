@@ -3,7 +3,6 @@ package durable
 import (
 	"bytes"
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -27,6 +26,9 @@ type written struct {
 	r    *rand.Rand
 	busy bool // others write while the disk does
 	next abi.Ref
+
+	differences int // checkpoints whose index is a difference
+	moved       int // parts that were as they are
 }
 
 func openWritten(t rapid.TB, fs *crashfs.FS, seed uint64, key []byte, late bool) *written {
@@ -60,16 +62,32 @@ func (w *written) note() {
 	}
 }
 
-// checkpoint writes a checkpoint of some actors, to its end or a part of it, and returns its pointer.
-func (w *written) checkpoint(whole bool) *pointer {
-	begin, err := w.appendAs(noPiece, []byte{version, tagMark})
-	if err != nil {
+// making begins a checkpoint with a head.
+func (w *written) making(head []byte) *making {
+	w.t.Helper()
+	c := &making{store: w.Store, packer: newPacker()}
+	var err error
+	if c.begin, c.touched, err = w.appendMark(); err != nil {
 		w.t.Fatal(err)
 	}
-	if w.r.IntN(2) == 0 {
-		w.Work()
+	if c.touched == nil {
+		c.touched = map[abi.Ref]struct{}{}
 	}
-	p := newPacker()
+	c.packer.add(&port.PartOf{Busy: w.r.IntN(8) == 0}, head)
+	return c
+}
+
+// actor is what a part of an actor is about.
+func (w *written) actor(ref abi.Ref) *port.PartOf {
+	of := &port.PartOf{Path: fmt.Sprint("wasm://w/user/a", uint64(ref)), Name: fmt.Sprint("a", uint64(ref)), Ref: ref, Parent: 1, Turns: w.r.Uint64N(1 << 40), Incarnation: 1}
+	if w.r.IntN(3) > 0 {
+		of.Sort = dormant.Sort{Type: fmt.Sprint("t", w.r.IntN(3))}.Text()
+	}
+	return of
+}
+
+// checkpoint writes a checkpoint in which some actors have changed, begun or gone, to its end or a part of it, and returns its pointer.
+func (w *written) checkpoint(whole bool) *pointer {
 	noise := func() []byte {
 		b := make([]byte, w.r.IntN([]int{100, 60 << 10, 400 << 10}[w.r.IntN(3)]))
 		var seed [32]byte
@@ -77,18 +95,31 @@ func (w *written) checkpoint(whole bool) *pointer {
 		_, _ = rand.NewChaCha8(seed).Read(b)
 		return b
 	}
-	p.add(&port.PartOf{}, noise())
-	for i := range w.r.IntN(8) {
-		of := &port.PartOf{Path: fmt.Sprint("wasm://w/user/a", i), Name: fmt.Sprint("a", i), Parent: 1, Turns: 3, Incarnation: 1}
-		w.next++
-		if of.Ref = w.next; w.r.IntN(3) > 0 {
-			of.Sort = dormant.Sort{Type: "t"}.Text()
+	w.space = []space{usualSpace, {}, {slack: 1 << 20}, {slack: 8 << 20}}[w.r.IntN(4)]
+	c := w.making(noise())
+	if w.r.IntN(2) == 0 {
+		w.Work()
+	}
+	for _, e := range w.book.Entries(nil) {
+		switch w.r.IntN(8) {
+		case 0:
+			c.touched[e.Ref] = struct{}{}
+		case 1, 2:
+			c.packer.add(w.actor(e.Ref), noise())
+			c.actors++
+		default:
+			delete(c.touched, e.Ref) // random records are about anybody
+			c.actors++
 		}
-		p.add(of, noise())
+	}
+	for range w.r.IntN(8) {
+		w.next++
+		c.packer.add(w.actor(w.next), noise())
+		c.actors++
 	}
 	if !whole {
 		for n := range w.r.IntN(4) {
-			head := append((&done{mark: begin.at}).encode()[:10], byte(n), 0, 0, 0)
+			head := append((&done{mark: c.begin.at}).encode()[:10], byte(n), 0, 0, 0)
 			head[1] = tagPiece
 			if _, err := w.appendAs(n, head, []byte{1}); err != nil {
 				w.t.Fatal(err)
@@ -96,42 +127,36 @@ func (w *written) checkpoint(whole bool) *pointer {
 		}
 		return nil
 	}
-	if !w.busy {
-		x, err := w.write(begin, p)
-		if err != nil {
-			w.t.Fatal(err)
+	if w.busy {
+		c.between = func() {
+			switch w.r.IntN(6) {
+			case 0:
+				w.note()
+			case 1, 2:
+				w.Work()
+			}
 		}
-		return x
 	}
-	return w.slowly(begin, p, func() {
-		switch w.r.IntN(6) {
-		case 0:
-			w.note()
-		case 1, 2:
-			w.Work()
-		}
-	})
+	return w.finish(c)
 }
 
-// slowly is write, with something else between any two pieces.
-func (w *written) slowly(begin spot, p *packer, between func()) *pointer {
-	x, end := &pointer{mark: begin}, &done{mark: begin.at, actors: uint32(p.n - 1)}
-	end.frames, end.states = p.end()
-	end.bytes, end.sum = uint64(len(p.to)), crc32.Checksum(p.to, castagnoli)
-	before := 0
-	for _, to := range p.ends {
-		for b := range slices.Chunk(p.to[before:to], pieceBytes) {
-			if _, err := w.writePiece(x, b); err != nil {
-				w.t.Fatal(err)
-			}
-			between()
-			end.pieces++
-		}
-		before = to
-	}
-	if err := w.writeEnd(x, end); err != nil {
+// finish writes a checkpoint to its end, and goes on from it.
+func (w *written) finish(c *making) *pointer {
+	w.t.Helper()
+	if err := c.fill(); err != nil {
 		w.t.Fatal(err)
 	}
+	x, err := w.write(c)
+	if err == nil {
+		err = w.turnTo(c, x.last)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if x.ended.before != (spot{}) {
+		w.differences++
+	}
+	w.moved += c.moved
 	return x
 }
 
@@ -146,7 +171,7 @@ func readAs(t rapid.TB, fs *crashfs.FS, key []byte, late bool) (read string, poi
 	if err := x.read(); err != nil {
 		return "refused: " + err.Error(), pointed
 	}
-	read = fmt.Sprintf("%d %d %d %+v\n%+v\n", x.first, x.mark, x.size, x.end, x.gone)
+	read = fmt.Sprintf("%d %d %d %d %+v\n%+v\n", x.first, x.mark, x.low, x.size, w.chain, x.gone)
 	for _, r := range x.left {
 		c := &shared{}
 		c.begin()
@@ -166,7 +191,7 @@ func readAs(t rapid.TB, fs *crashfs.FS, key []byte, late bool) (read string, poi
 // A start with a pointer reads the same as one that looks for the last checkpoint, whatever is written while checkpoints are, wherever the
 // process has died, and whatever has become of the pointer.
 func TestPointersLeadToTheSame(t *testing.T) {
-	used, skipped, stale := 0, 0, 0
+	used, skipped, stale, differences, moved := 0, 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		var key []byte
 		if rapid.IntRange(0, 3).Draw(rt, "sealed") == 0 {
@@ -178,6 +203,9 @@ func TestPointersLeadToTheSame(t *testing.T) {
 		var old [][]byte // pointers
 		for life := range rapid.IntRange(1, 3).Draw(rt, "lives") {
 			w := openWritten(rt, fs, seed+uint64(life), key, late)
+			if err := (&Starting{store: w.Store}).read(); err != nil {
+				rt.Fatal(err)
+			}
 			for _, do := range rapid.SliceOfN(rapid.SampledFrom([]string{"note", "work", "checkpoint", "busy", "unpointed", "given up"}), 1, 8).Draw(rt, "steps") {
 				switch do {
 				case "note":
@@ -197,7 +225,7 @@ func TestPointersLeadToTheSame(t *testing.T) {
 					}
 					old = append(old, w.fs.Bytes(pointerName))
 					if w.r.IntN(2) == 0 {
-						if err := w.log.Trim(p.mark.at); err != nil {
+						if err := w.log.Trim(p.ended.low); err != nil {
 							rt.Fatal(err)
 						}
 					}
@@ -208,6 +236,7 @@ func TestPointersLeadToTheSame(t *testing.T) {
 				fs.Put(pointerName, old[len(old)-1])
 			}
 			_ = w.Close()
+			differences, moved = differences+w.differences, moved+w.moved
 		}
 		without := fs.Copy()
 		if len(old) > 0 {
@@ -242,8 +271,8 @@ func TestPointersLeadToTheSame(t *testing.T) {
 			check("cut", old[i][:rapid.IntRange(0, len(b)-1).Draw(rt, "cut")])
 		}
 	})
-	t.Logf("%d pointers used, %d with spans, %d old ones", used, skipped, stale)
-	if used == 0 || skipped == 0 || stale == 0 {
+	t.Logf("%d pointers used, %d with spans, %d old ones; %d differences, %d parts moved", used, skipped, stale, differences, moved)
+	if used == 0 || skipped == 0 || stale == 0 || differences == 0 || moved == 0 {
 		t.Error("too little has happened")
 	}
 }
@@ -261,24 +290,29 @@ func TestPointersOfOtherCopies(t *testing.T) {
 	for i := range disks {
 		disks[i] = fs.Copy()
 		w := openWritten(t, disks[i], uint64(10+i), nil, true)
-		begin, err := w.appendAs(noPiece, []byte{version, tagMark})
-		if err != nil {
+		if err := (&Starting{store: w.Store}).read(); err != nil {
 			t.Fatal(err)
 		}
+		w.r = rand.New(rand.NewPCG(1, 1))
+		c, n := w.making(make([]byte, frameBytes)), 0
 		w.Work()
-		p, n := newPacker(), 0
-		p.add(&port.PartOf{}, make([]byte, frameBytes))
-		for w.next = 1; w.next < 3; w.next++ {
-			p.add(&port.PartOf{Path: "wasm://w/user/a", Name: fmt.Sprint("a", w.next), Ref: w.next, Parent: 1, Sort: dormant.Sort{Type: "t"}.Text()}, make([]byte, frameBytes))
+		for _, e := range w.book.Entries(nil) {
+			delete(c.touched, e.Ref)
 		}
-		pointers[i] = w.slowly(begin, p, func() {
+		c.actors = w.book.Len()
+		for w.next = 1001; w.next < 1003; w.next++ {
+			c.packer.add(w.actor(w.next), make([]byte, frameBytes))
+			c.actors++
+		}
+		c.between = func() {
 			if n++; n == 2 && i == 1 {
 				if err := w.Store.note(&record.Record{Kind: record.Accepted, Actor: 7, Message: &record.Message{Position: 1}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			w.Work()
-		})
+		}
+		pointers[i] = w.finish(c)
 		w.point(pointers[i])
 		_ = w.Close()
 	}
@@ -303,8 +337,8 @@ func TestPointersOfOtherCopies(t *testing.T) {
 // Bytes that somebody has made are no pointer, or one that is well formed.
 func FuzzPointer(f *testing.F) {
 	key := []byte("key")
-	d := &done{mark: 1024, pieces: 2, bytes: 9, frames: 1, states: 5}
-	p := &pointer{mark: spot{1000, 1024}, last: spot{9000, 9001}, end: d.encode(), pieces: []spot{{1000, 1030}, {2000, 2000}}, spans: []wal.Span{{From: 2000, To: 3000}}}
+	d := &ended{mark: 1024, low: 512, actors: 1, bytes: 9, size: 5, before: spot{600, 601}, index: []spot{{1000, 1030}, {2000, 2000}}}
+	p := &pointer{mark: spot{1000, 1024}, last: spot{9000, 9001}, end: d.encode(), spans: []wal.Span{{From: 2000, To: 3000}}}
 	b := p.encode(key)
 	f.Add(b[:len(b)-32])
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -314,7 +348,7 @@ func FuzzPointer(f *testing.F) {
 			return
 		}
 		q, err := decodePointer(p.encode(key), key)
-		if err != nil || fmt.Sprint(p.mark, p.last, p.pieces, p.spans) != fmt.Sprint(q.mark, q.last, q.pieces, q.spans) {
+		if err != nil || fmt.Sprint(p.mark, p.last, p.ended, p.spans) != fmt.Sprint(q.mark, q.last, q.ended, q.spans) {
 			t.Errorf("%+v, then %+v: %v", p, q, err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/internal/wal"
 )
 
 // Actor is what a store has of an actor.
@@ -34,6 +35,10 @@ func (s *Store) Actors(ctx context.Context) ([]Actor, error) {
 	var g gathered
 	var in records
 	var since []func() // what came after the mark of the checkpoint that is read
+	var last *ended    // the last one whose parts are read at the end
+	var at spot        // its end
+	var later []func() // what came after its mark
+	var batch wal.Position
 	for r, err := range s.log.Read(0) {
 		if err != nil {
 			return nil, err
@@ -41,12 +46,20 @@ func (s *Store) Actors(ctx context.Context) ([]Actor, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
+		if r.First {
+			batch = r.At
+		}
 		v, err := in.next(&r)
 		if err != nil {
 			return nil, fmt.Errorf("position %d: %w", r.At, err)
 		}
 		apply := func(f func()) {
-			if f(); g.at != 0 {
+			if last == nil {
+				f()
+			} else {
+				later = append(later, f)
+			}
+			if g.at != 0 {
 				since = append(since, f)
 			}
 		}
@@ -64,17 +77,21 @@ func (s *Store) Actors(ctx context.Context) ([]Actor, error) {
 				continue
 			}
 			clear(all)
+			last = nil
 			for _, b := range parts {
-				of, err := port.Part(b)
-				if err != nil {
+				if err := addPart(all, b); err != nil {
 					return nil, fmt.Errorf("position %d: %w", r.At, err)
 				}
-				all[of.Ref] = &Actor{Path: of.Path, Type: of.Type, Ref: of.Ref, Turns: of.Turns, Checkpoint: int64(len(b))}
 			}
 			for _, f := range since {
 				f()
 			}
 			g, since = gathered{}, nil
+		case *ended:
+			if v.mark == g.at {
+				last, at, later = v, spot{batch, r.At}, since
+				g, since = gathered{}, nil
+			}
 		case *forgotten:
 			apply(func() {
 				for uid, a := range all {
@@ -95,6 +112,15 @@ func (s *Store) Actors(ctx context.Context) ([]Actor, error) {
 			})
 		}
 	}
+	if last != nil {
+		clear(all)
+		if err := s.eachPart(ctx, last, at, func(b []byte) error { return addPart(all, b) }); err != nil {
+			return nil, err
+		}
+		for _, f := range later {
+			f()
+		}
+	}
 	var out []Actor
 	for _, a := range all {
 		if a.Path != "" { // else it is a guardian
@@ -103,6 +129,15 @@ func (s *Store) Actors(ctx context.Context) ([]Actor, error) {
 	}
 	slices.SortFunc(out, func(a, b Actor) int { return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Ref, b.Ref)) })
 	return out, nil
+}
+
+// addPart adds the actor of a part.
+func addPart(all map[abi.Ref]*Actor, b []byte) error {
+	of, err := port.Part(b)
+	if err == nil {
+		all[of.Ref] = &Actor{Path: of.Path, Type: of.Type, Ref: of.Ref, Turns: of.Turns, Checkpoint: int64(len(b))}
+	}
+	return err
 }
 
 // add counts a record.

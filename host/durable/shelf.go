@@ -4,20 +4,16 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/internal/wal"
 )
 
-// shelf is where the frames of a checkpoint are, for actors that have not returned.
+// shelf reads the parts of the actors of a book.
 type shelf struct {
-	store  *Store
-	mark   wal.Position
-	pieces []spot
-	begins []int // of each frame: its first part
-	from   []int // of each frame: its first piece; one more for the end
+	store *Store
+	book  *dormant.Book
 
 	mu   sync.Mutex
 	kept []frame // that were read, the last one first
@@ -26,7 +22,7 @@ type shelf struct {
 
 // frame is one that was read.
 type frame struct {
-	n     int
+	n     uint32
 	parts [][]byte
 	bytes int
 }
@@ -35,49 +31,61 @@ type frame struct {
 // read once. Of a million actors that return in no order no number that fits into memory would be kept for the next one.
 const mostShelved = 4 << 20
 
-// index has the shelf know the frames.
-func (s *shelf) index(x *dormant.Index) error {
-	part, piece := 0, 0
-	for _, f := range x.Frames {
-		s.begins, s.from = append(s.begins, part), append(s.from, piece)
-		part, piece = part+f.Parts, piece+f.Pieces
-	}
-	s.from = append(s.from, piece)
-	if piece > len(s.pieces) {
-		return fmt.Errorf("%w: the index of the checkpoint of position %d has %d pieces of %d", ErrRecord, s.mark, piece, len(s.pieces))
-	}
-	return nil
-}
+// part reads the part of a row; -1 is the head.
+func (s *shelf) part(row int) ([]byte, error) { return s.of(s.book.Where(row)) }
 
-// part reads a part; 0 is the head.
-func (s *shelf) part(n int) ([]byte, error) {
+// of reads a part.
+func (s *shelf) of(x dormant.At) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := sort.SearchInts(s.begins, n+1)
-	if i == 0 {
-		return nil, fmt.Errorf("%w: the checkpoint of position %d has no part %d", ErrRecord, s.mark, n)
+	return s.at(x)
+}
+
+// at reads a part. The caller holds mu.
+func (s *shelf) at(x dormant.At) ([]byte, error) {
+	parts, err := s.frame(x.Frame, x.Spots)
+	if err == nil && x.Slot >= len(parts) {
+		err = fmt.Errorf("%w: the frame at position %d has %d parts", ErrRecord, x.Spots[0].At, len(parts))
 	}
-	parts, err := s.frame(i - 1)
 	if err != nil {
-		return nil, fmt.Errorf("the checkpoint of position %d: %w", s.mark, err)
+		return nil, err
 	}
-	if n -= s.begins[i-1]; n >= len(parts) {
-		return nil, fmt.Errorf("%w: the checkpoint of position %d has a frame with %d parts", ErrRecord, s.mark, len(parts))
+	return parts[x.Slot], nil
+}
+
+// parts reads the head, and the parts of some actors, in their order. It reads each frame once.
+func (s *shelf) parts(of []dormant.Entry) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([][]byte, len(of)+1)
+	order := make([]int, len(of))
+	for i := range order {
+		order[i] = i
 	}
-	return parts[n], nil
+	slices.SortStableFunc(order, func(a, b int) int { return int(int64(of[a].Frame) - int64(of[b].Frame)) })
+	var err error
+	if all[0], err = s.at(s.book.Where(-1)); err != nil {
+		return nil, err
+	}
+	for _, i := range order {
+		if all[i+1], err = s.at(of[i].At); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // frame is the parts of a frame, which it may have. The caller holds mu.
-func (s *shelf) frame(n int) ([][]byte, error) {
+func (s *shelf) frame(n uint32, pieces []dormant.Spot) ([][]byte, error) {
 	if i := slices.IndexFunc(s.kept, func(f frame) bool { return f.n == n }); i >= 0 {
 		f := s.kept[i]
 		copy(s.kept[1:], s.kept[:i])
 		s.kept[0] = f
 		return f.parts, nil
 	}
-	parts, err := s.read(n)
+	parts, err := s.read(pieces)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the frame at position %d: %w", pieces[0].At, err)
 	}
 	f := frame{n: n, parts: parts}
 	for _, b := range parts {
@@ -104,10 +112,10 @@ func (s *shelf) clear() {
 }
 
 // read reads a frame.
-func (s *shelf) read(frame int) ([][]byte, error) {
+func (s *shelf) read(pieces []dormant.Spot) ([][]byte, error) {
 	var b []byte
-	for n := s.from[frame]; n < s.from[frame+1]; n++ {
-		data, err := s.piece(n)
+	for _, x := range pieces {
+		data, err := s.store.pieceAt(spot{wal.Position(x.Batch), wal.Position(x.At)})
 		if err != nil {
 			return nil, err
 		}
@@ -116,71 +124,33 @@ func (s *shelf) read(frame int) ([][]byte, error) {
 	return unpack(b)
 }
 
-// piece reads a piece.
-func (s *shelf) piece(n int) ([]byte, error) {
-	b, err := s.store.log.ReadAt(s.pieces[n].batch, s.pieces[n].at)
-	if err != nil {
-		return nil, err
-	}
-	if v, err := decode(b); err == nil {
-		if p, ok := v.(*piece); ok && p.mark == s.mark && int(p.n) == n {
-			return p.data, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: piece %d is not where it was", ErrRecord, n)
-}
-
-// reshelve goes on with a later checkpoint, which has all that has not returned.
-func (s *Store) reshelve(to *shelf, p *packer) error {
-	if s.away.Len() == 0 {
-		s.away, s.shelf = nil, nil
-		return nil
-	}
-	x, err := dormant.Decode(p.bytes)
-	if err == nil {
-		err = to.index(x)
-	}
-	if err != nil {
-		return err
-	}
-	return s.away.Replace(x, func() { s.shelf = to })
-}
-
-// gatherLazily is a checkpoint that is being read, of which only the index is kept.
+// gatherLazily is a checkpoint of an earlier release that is being read, of which only the index is kept.
 type gatherLazily struct {
-	*shelf
-	end   *done
-	known bool // where the pieces are, and that there are no others
-	sum   uint32
-	bytes uint64
-	data  []byte // of the index
+	end    *done
+	pieces []dormant.Spot
+	sum    uint32
+	bytes  uint64
+	data   []byte // of the index
 }
 
 // add takes a piece, as gathered.add.
 func (g *gatherLazily) add(at spot, p *piece) {
-	if g.known || p.mark != g.mark || int(p.n) != len(g.pieces) {
+	if p.mark != g.end.mark || int(p.n) != len(g.pieces) {
 		return
 	}
-	g.pieces, g.sum, g.bytes = append(g.pieces, at), crc32.Update(g.sum, castagnoli, p.data), g.bytes+uint64(len(p.data))
+	g.pieces, g.sum, g.bytes = append(g.pieces, at.inBook()), crc32.Update(g.sum, castagnoli, p.data), g.bytes+uint64(len(p.data))
 	if p.n >= g.end.frames {
 		g.data = append(g.data, p.data...)
 	}
 }
 
 // open reads the index.
-func (g *gatherLazily) open() (*dormant.Index, error) {
+func (g *gatherLazily) open() (*dormant.Book, error) {
 	d := g.end
-	no := func(why string) (*dormant.Index, error) {
+	no := func(why string) (*dormant.Book, error) {
 		return nil, fmt.Errorf("%w: the checkpoint of position %d %s", ErrRecord, d.mark, why)
 	}
-	for n := int(d.frames); g.known && n < len(g.pieces); n++ {
-		b, err := g.piece(n)
-		if err != nil {
-			return no(err.Error())
-		}
-		g.data = append(g.data, b...)
-	}
-	if d.bytes-d.states != uint64(len(g.data)) || !g.known && (int(d.pieces) != len(g.pieces) || d.bytes != g.bytes || d.sum != g.sum) {
+	if d.bytes-d.states != uint64(len(g.data)) || int(d.pieces) != len(g.pieces) || d.bytes != g.bytes || d.sum != g.sum {
 		return no("has other bytes than were written")
 	}
 	x, err := unpackIndex(g.data)
@@ -190,6 +160,9 @@ func (g *gatherLazily) open() (*dormant.Index, error) {
 	if x.Rows() != int(d.actors) {
 		return no("has other actors than its index")
 	}
-	g.data = nil
-	return x, g.index(x)
+	book, err := dormant.FromIndex(x, g.pieces)
+	if err != nil {
+		return no(err.Error())
+	}
+	return book, nil
 }

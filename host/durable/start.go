@@ -28,12 +28,15 @@ type Starting struct {
 	parts  [][]byte     // of a checkpoint before them; nil: there is none
 	first  wal.Position // of the log
 	mark   wal.Position // of the checkpoint, or first
+	low    wal.Position // what is before it is not needed
 	size   int64        // of the checkpoint, compressed
 	gone   []life       // of actors below /user that are forgotten
 	props  Props
 	system *host.System
-	end    *done           // of the checkpoint, if it has an index
+	old    *done           // of the checkpoint, if it is of an earlier release and has an index
 	away   *dormant.Actors // that stay in it
+
+	chained bool // the checkpoint is of this release: its pieces are read later
 
 	released bool
 }
@@ -98,14 +101,15 @@ func (x *Starting) pointed(events *replays) *pointer {
 	if x.store.events.Load() != nil && events.had < p.mark.batch { // what it lacks is before the mark
 		return nil
 	}
-	x.first, x.mark, x.end = x.store.log.First(), p.mark.at, p.done
+	x.first, x.mark, x.chained = x.store.log.First(), p.mark.at, true
 	return p
 }
 
 // forgets forgets what was read.
 func (x *Starting) forgets() {
 	s := x.store
-	s.probation, s.away, s.shelf = nil, nil, nil
+	s.probation = nil
+	s.begin(dormant.NewBook(), chain{})
 	*x = Starting{store: s, props: x.props}
 }
 
@@ -116,11 +120,10 @@ func (x *Starting) gather(p *pointer, events *replays) (later bool, err error) {
 	var at []wal.Position             // of x.left
 	var g gathered
 	var lazily *gatherLazily
+	var last *ended // of the checkpoint
+	var lastAt spot
 	var all records
 	var batch wal.Position
-	if !x.store.opt.Lazy { // all of the checkpoint is needed
-		p.spans = nil
-	}
 	for r, err := range x.store.log.ReadWithout(p.mark.batch, p.spans) {
 		if err != nil {
 			return false, err
@@ -142,28 +145,33 @@ func (x *Starting) gather(p *pointer, events *replays) (later bool, err error) {
 				x.store.probation = v // nobody else has the store yet
 			case *mark:
 				g = gathered{at: r.At}
-				if x.end != nil && x.end.mark == r.At && x.store.opt.Lazy {
-					lazily = &gatherLazily{shelf: &shelf{store: x.store, mark: r.At, pieces: p.pieces}, end: x.end, known: p.done != nil}
+				if x.old != nil && x.old.mark == r.At && x.store.opt.Lazy {
+					lazily = &gatherLazily{end: x.old}
 				}
 			case *piece:
-				if lazily != nil && v.mark == x.end.mark {
+				if lazily != nil && v.mark == x.old.mark {
 					lazily.add(spot{batch, r.At}, v)
-				} else {
+				} else if !x.chained {
 					g.add(v)
 				}
 			case *done:
 				var parts [][]byte
-				if lazily != nil && v.mark == x.end.mark {
+				if lazily != nil && v.mark == x.old.mark {
 					parts = [][]byte{}
-				} else if p.done != nil && g.at != p.mark.at && v.mark == g.at {
-					return true, nil
 				} else if parts, err = g.end(v); parts == nil {
 					break
 				}
-				x.parts, x.mark, x.size = parts, g.at, int64(v.bytes)
-				n, _ := slices.BinarySearch(at, g.at)
-				x.left, at = slices.Clone(x.left[n:]), slices.Clone(at[n:])
-				maps.DeleteFunc(gone, func(_ string, until wal.Position) bool { return until < g.at })
+				at = x.begins(parts, g.at, int64(v.bytes), at, gone)
+				g = gathered{}
+			case *ended:
+				if v.mark != g.at {
+					break // of one whose mark the log has not any more
+				}
+				if p.ended != nil && g.at != p.mark.at {
+					return true, nil
+				}
+				last, lastAt, lazily = v, spot{batch, r.At}, nil
+				at = x.begins([][]byte{}, g.at, int64(v.bytes), at, gone)
 				g = gathered{}
 			}
 		}
@@ -174,20 +182,43 @@ func (x *Starting) gather(p *pointer, events *replays) (later bool, err error) {
 	if x.parts == nil && x.first > firstPosition {
 		return false, fmt.Errorf("%w: the log begins at position %d, and no checkpoint has what came before", ErrRecord, x.first)
 	}
-	if lazily != nil {
-		if err := x.rest(lazily, gone); err != nil {
+	s := x.store
+	if x.low = x.mark; last != nil {
+		book, chain, err := s.readBook(last, lastAt)
+		if err != nil {
 			return false, err
 		}
+		x.low = last.low
+		s.begin(book, chain)
+	} else if lazily != nil {
+		book, err := lazily.open()
+		if err != nil {
+			return false, err
+		}
+		s.begin(book, chain{})
+	}
+	if s.book.Len() > 0 || last != nil {
+		if err := x.rest(gone); err != nil {
+			return false, err
+		}
+	}
+	for i := range x.left {
+		s.touched.of(&x.left[i]) // nobody else has the store yet
 	}
 	return false, x.forget(at, gone)
 }
 
+// begins begins with a checkpoint: what came before its mark is not needed. at are the positions of x.left.
+func (x *Starting) begins(parts [][]byte, mark wal.Position, size int64, at []wal.Position, gone map[string]wal.Position) []wal.Position {
+	x.parts, x.mark, x.size = parts, mark, size
+	n, _ := slices.BinarySearch(at, mark)
+	x.left = slices.Clone(x.left[n:])
+	maps.DeleteFunc(gone, func(_ string, until wal.Position) bool { return until < mark })
+	return slices.Clone(at[n:])
+}
+
 // rest reads the parts of a checkpoint that actors need at once.
-func (x *Starting) rest(g *gatherLazily, gone map[string]wal.Position) error {
-	index, err := g.open()
-	if err != nil {
-		return err
-	}
+func (x *Starting) rest(gone map[string]wal.Position) (err error) {
 	concerned := map[abi.Ref]bool{}
 	for i := range x.left {
 		r := &x.left[i]
@@ -199,30 +230,19 @@ func (x *Starting) rest(g *gatherLazily, gone map[string]wal.Position) error {
 	for path := range gone {
 		names[path[strings.LastIndexByte(path, '/')+1:]] = true
 	}
-	p := x.store.probation
 	s := x.store
-	if x.away, err = dormant.New(index, func(r *dormant.Row) bool {
-		return (p == nil || p.Over) && !concerned[r.Ref] && !names[r.Name]
-	}); err != nil {
-		return err
+	stays := map[int]bool{}
+	if p := s.probation; s.opt.Lazy && (p == nil || p.Over) {
+		x.away = dormant.New(s.book, func(r *dormant.Row) bool { return !concerned[r.Ref] && !names[r.Name] })
+		s.away = x.away
+		shelf := s.shelf
+		x.away.Load = shelf.part
+		x.away.Failed = func(err error) { _ = s.fail(err) } // also if it has no room: others must not find that there is no such actor
+		x.away.Each(func(r *dormant.Row) { stays[r.N] = true })
 	}
-	s.away, s.shelf = x.away, g.shelf
-	x.away.Load = func(row int) ([]byte, error) { return s.shelf.part(row + 1) }
-	x.away.Failed = func(err error) { _ = s.fail(err) } // also if it has no room: others must not find that there is no such actor
-	stays := make([]bool, index.Rows()+1)               // by part
-	x.away.Each(func(r *dormant.Row) { stays[r.N+1] = true })
-	for i := range stays {
-		if stays[i] {
-			continue
-		}
-		part, err := s.shelf.part(i)
-		if err != nil {
-			return err
-		}
-		x.parts = append(x.parts, part)
-	}
+	x.parts, err = s.shelf.parts(s.book.Entries(func(row int, _ abi.Ref) bool { return !stays[row] }))
 	s.shelf.clear()
-	return nil
+	return err
 }
 
 // scan reads the log as far as that finds the last checkpoint, and brings the index of events up to it. It returns where the batch
@@ -248,7 +268,15 @@ func (x *Starting) scan(events *replays) (from wal.Position, err error) {
 			if err != nil {
 				return 0, fmt.Errorf("position %d: %w", r.At, err)
 			}
-		case len(r.Data) < 2 || r.Data[0] != version:
+		case len(r.Data) < 2 || r.Data[0] != version && r.Data[0] != laterVersion:
+		case r.Data[0] == laterVersion:
+			v, err := decode(r.Data)
+			if err != nil {
+				return 0, fmt.Errorf("position %d: %w", r.At, err)
+			}
+			if e := v.(*ended); last != 0 && e.mark == last {
+				from, x.mark, x.old, x.chained = begins, last, nil, true
+			}
 		case r.Data[1] == tagMark:
 			last, begins = r.At, batch
 		case r.Data[1] == tagDone || r.Data[1] == tagKept:
@@ -257,9 +285,9 @@ func (x *Starting) scan(events *replays) (from wal.Position, err error) {
 				return 0, fmt.Errorf("position %d: %w", r.At, err)
 			}
 			if d := v.(*done); last != 0 && d.mark == last {
-				from, x.mark, x.end = begins, last, nil
+				from, x.mark, x.old, x.chained = begins, last, nil, false
 				if d.frames > 0 {
-					x.end = d
+					x.old = d
 				}
 			}
 		}
@@ -287,6 +315,7 @@ func (x *Starting) forget(at []wal.Position, gone map[string]wal.Position) error
 			continue
 		}
 		until[of.Ref] = end
+		x.store.touched.add(of.Ref) // the next checkpoint does not have it
 	}
 	x.parts = parts
 	left := x.left[:0]
@@ -348,7 +377,7 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 		return nil, err
 	}
 	x.store.repeated(x, x.store.opt.Clock.Now().Sub(began))
-	if err := x.store.giveBack(x.mark); err != nil { // the last life may have ended before it could
+	if err := x.store.giveBack(x.low); err != nil { // the last life may have ended before it could
 		return nil, err
 	}
 	x.store.mu.Lock()

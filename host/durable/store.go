@@ -16,6 +16,7 @@ import (
 
 	"github.com/cockroachdb/pebble/vfs"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/persist"
@@ -79,6 +80,7 @@ type Options struct {
 	Sim *Sim
 
 	until wal.Position // the log ends there; 0: where it does
+	space *space       // nil: the usual one
 }
 
 // Errors of a store; those of its log are from package wal.
@@ -119,8 +121,9 @@ type Store struct {
 	since   since        // what would have to be repeated
 	due     atomic.Int64 // with so many bytes a checkpoint is due
 
-	shared shared // with the log's lock: what the records of a batch have in common
-	spans  spans  // with the log's lock
+	shared  shared  // with the log's lock: what the records of a batch have in common
+	spans   spans   // with the log's lock
+	touched touched // with the log's lock
 
 	ending func() // in a simulation: what is still to be done because the store has failed
 
@@ -139,8 +142,14 @@ type Store struct {
 	kept    chan struct{}      // nobody makes checkpoints any more; nil: nobody has
 	writing sync.Mutex         // a checkpoint is being made
 
-	away  *dormant.Actors // that have not returned; nil: there were none. Starting and checkpoints have it
-	shelf *shelf          // where they are
+	// Starting and checkpoints have these.
+	book   *dormant.Book        // of the last checkpoint
+	chain  chain                // that it is the end of
+	shelf  *shelf               // reads the parts
+	away   *dormant.Actors      // that have not returned; nil: there are none
+	untold map[abi.Ref]struct{} // that were touched before the mark of a checkpoint that was given up
+	all    bool                 // the next checkpoint has the parts of all actors
+	space  space
 
 	probation *record.Probation // that was remembered last; nil: none was
 
@@ -178,7 +187,11 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opt: o, size: size, past: kept, wanted: make(chan struct{}, 1)}
+	s := &Store{opt: o, size: size, past: kept, wanted: make(chan struct{}, 1), space: usualSpace}
+	if o.space != nil {
+		s.space = *o.space
+	}
+	s.begin(dormant.NewBook(), chain{})
 	s.due.Store(min(leastDue, o.Size/8))
 	s.stop, s.end = context.WithCancel(context.Background())
 	fs := o.FS
@@ -216,6 +229,11 @@ func Open(o Options) (*Store, error) {
 		o.Sim.Opened(s)
 	}
 	return s, nil
+}
+
+// begin has the store go on from a book. There is no system that runs.
+func (s *Store) begin(b *dormant.Book, c chain) {
+	s.book, s.chain, s.shelf, s.away = b, c, &shelf{store: s, book: b}, nil
 }
 
 // A record has one message at most, and headers. What waits for the disk may have several.
@@ -327,6 +345,7 @@ func (s *Store) turned(t *record.Turn) (wal.Position, error) {
 		return 0, err
 	}
 	s.begins(first)
+	s.touched.add(t.Actor)
 	n := len(to)
 	to = s.shared.appendUsual(to, t, sums)
 	s.count(len(to)-n, time.Duration(t.Worth))
@@ -346,6 +365,7 @@ func (s *Store) turnedSlowly(t *record.Turn, sums []uint32) (wal.Position, error
 		return 0, err
 	}
 	s.begins(first)
+	s.touched.add(t.Actor)
 	n := len(to)
 	to = s.shared.appendEntry(to, t.Actor, t.Time, &e, &o)
 	s.count(len(to)-n, time.Duration(t.Worth))
@@ -406,6 +426,7 @@ func (s *Store) note(r *record.Record) error {
 		return err
 	}
 	s.begins(first)
+	s.touched.of(r)
 	n := len(to)
 	if r.Kind == record.Refused {
 		to = s.shared.appendRefusal(to, r.Actor, r.Time, r.Message)

@@ -155,7 +155,7 @@ type checkpointed struct {
 func (w *still) checkpoint() (c checkpointed, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err = rebuild.Checkpoint(ctx, w.System, func() error { c.at = len(w.j.log); return nil }, func(b []byte, _ *rebuild.PartOf) error {
+	_, err = rebuild.Checkpoint(ctx, w.System, func() error { c.at = len(w.j.log); return nil }, nil, func(b []byte) error {
 		c.parts = append(c.parts, b)
 		return nil
 	})

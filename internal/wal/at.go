@@ -23,6 +23,18 @@ func (l *Log) First() Position {
 	return 0
 }
 
+// SizeFrom is how many bytes the files have that have records from a position on: what is left when Trim was called with it.
+func (l *Log) SizeFrom(p Position) (n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, s := range l.list {
+		if i+1 == len(l.list) || l.list[i+1].start > p {
+			n += s.size
+		}
+	}
+	return n - l.free + l.queued
+}
+
 // ErrNowhere says that the log has no record at a position.
 var ErrNowhere = errors.New("the log has no such record")
 

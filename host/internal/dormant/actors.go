@@ -1,9 +1,7 @@
 package dormant
 
 import (
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -29,12 +27,7 @@ type Actors struct {
 	left      atomic.Int64
 	returning sync.Mutex // one is on its way, or none may be
 
-	mu    sync.RWMutex // of what follows; taken behind returning
-	x     *Index
-	sorts []Sort
-	refs  []uint32 // a hash table of rows, from 1, by ref
-	names []uint32 // the same by name, of those that have not returned
-	seed  maphash.Seed
+	b *Book // its mu is taken behind returning
 }
 
 // Room is the pool of a system, see package account. Reserve counts actors and bytes, unless there is no room; negative numbers give back.
@@ -53,76 +46,36 @@ type Row struct {
 	Sort        *Sort
 }
 
-// errTwice says that a ref is there twice.
-var errTwice = errors.New("two actors of the index have one ref")
-
-// New are those of an index. stays says of each that may whether it has not returned.
-func New(x *Index, stays func(*Row) bool) (*Actors, error) {
-	d := &Actors{seed: maphash.MakeSeed()}
-	if err := d.load(x, stays); err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-// load fills the tables.
-func (d *Actors) load(x *Index, stays func(*Row) bool) error {
-	d.sorts = make([]Sort, len(x.Sorts))
-	for i, text := range x.Sorts {
-		ok := false
-		if d.sorts[i], ok = sortOf(text); !ok {
-			return ErrIndex
-		}
-	}
-	d.x = x
-	size := 64
-	for size < 2*len(x.rows) {
-		size *= 2
-	}
-	d.refs, d.names = make([]uint32, size), make([]uint32, size)
-	left := int64(0)
-	for i := range x.rows {
-		r := &x.rows[i]
-		at := uint64(r.ref) & uint64(size-1)
-		for ; d.refs[at] != 0; at = (at + 1) & uint64(size-1) {
-			if x.rows[d.refs[at]-1].ref == r.ref {
-				return errTwice
-			}
-		}
-		d.refs[at] = uint32(i + 1)
-		if r.sort == 0 {
+// New are those of a book. stays says of each that may whether it has not returned.
+func New(b *Book, stays func(*Row) bool) *Actors {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := &Actors{b: b}
+	for i := range b.rows {
+		r := &b.rows[i]
+		if r.state != 0 || r.sort == 0 || r.parent >= 0 || b.busy {
 			continue
 		}
-		row := d.row(i)
-		if r.parent >= 0 || !stays(&row) {
-			r.sort = 0
-			continue
+		if row := d.row(i); stays(&row) {
+			r.state = away
+			b.away++
 		}
-		left++
-		at = maphash.String(d.seed, row.Name) & uint64(size-1)
-		for ; d.names[at] != 0; at = (at + 1) & uint64(size-1) {
-		}
-		d.names[at] = uint32(i + 1)
 	}
-	d.left.Store(left)
-	return nil
+	b.nameAway()
+	d.left.Store(int64(b.away))
+	return d
 }
 
-// row is the row of a dormant actor. The caller holds mu.
+// row is the row of an actor that is away. The caller holds mu.
 func (d *Actors) row(i int) Row {
-	r := &d.x.rows[i]
-	return Row{
-		N: i, Name: d.x.names[r.name:][:r.length], Ref: r.ref, Turns: r.turns, Incarnation: uint64(r.life), Held: int(r.held), Sort: &d.sorts[r.sort-1],
-	}
+	r := &d.b.rows[i]
+	return Row{N: i, Name: d.b.name(r), Ref: r.ref, Turns: r.turns, Incarnation: uint64(r.life), Held: int(r.held), Sort: d.b.sorts[r.sort-1].Sort}
 }
 
-// find is the row of a ref; -1: there is none.
-func (d *Actors) find(ref abi.Ref) int {
-	mask := uint64(len(d.refs) - 1)
-	for at := uint64(ref) & mask; d.refs[at] != 0; at = (at + 1) & mask {
-		if i := d.refs[at] - 1; d.x.rows[i].ref == ref {
-			return int(i)
-		}
+// away is the row of a ref that is away; -1: there is none. The caller holds mu.
+func (d *Actors) away(ref abi.Ref) int {
+	if i := d.b.find(ref); i >= 0 && d.b.rows[i].state&away != 0 {
+		return i
 	}
 	return -1
 }
@@ -140,11 +93,7 @@ func (d *Actors) Return(ref abi.Ref) bool {
 	if d.Len() == 0 {
 		return false
 	}
-	d.mu.RLock()
-	i := d.find(ref)
-	ok := i >= 0 && d.x.rows[i].sort != 0
-	d.mu.RUnlock()
-	return ok && d.bring(ref)
+	return d.Has(ref) && d.bring(ref)
 }
 
 // Bring has actors return, unless they have.
@@ -165,14 +114,11 @@ func (d *Actors) ReturnNamed(name string) bool {
 		return false
 	}
 	ref := abi.Ref(0)
-	d.mu.RLock()
-	mask := uint64(len(d.names) - 1)
-	for at := maphash.String(d.seed, name) & mask; d.names[at] != 0 && ref == 0; at = (at + 1) & mask {
-		if r := &d.x.rows[d.names[at]-1]; r.sort != 0 && d.x.names[r.name:][:r.length] == name {
-			ref = r.ref
-		}
+	d.b.mu.RLock()
+	if i := d.b.awayNamed(name); i >= 0 {
+		ref = d.b.rows[i].ref
 	}
-	d.mu.RUnlock()
+	d.b.mu.RUnlock()
 	return ref != 0 && d.bring(ref)
 }
 
@@ -181,10 +127,9 @@ func (d *Actors) Has(ref abi.Ref) bool {
 	if d.Len() == 0 {
 		return false
 	}
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	i := d.find(ref)
-	return i >= 0 && d.x.rows[i].sort != 0
+	d.b.mu.RLock()
+	defer d.b.mu.RUnlock()
+	return d.away(ref) >= 0
 }
 
 // ReturnAll has all return, in their order; false if there was none.
@@ -207,10 +152,10 @@ func (d *Actors) Each(f func(*Row)) {
 	if d.Len() == 0 {
 		return
 	}
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	for i := range d.x.rows {
-		if d.x.rows[i].sort != 0 {
+	d.b.mu.RLock()
+	defer d.b.mu.RUnlock()
+	for i := range d.b.rows {
+		if d.b.rows[i].state&away != 0 {
 			row := d.row(i)
 			f(&row)
 		}
@@ -230,14 +175,15 @@ func (d *Actors) bring(ref abi.Ref) bool {
 
 // returns is bring. The caller holds returning.
 func (d *Actors) returns(ref abi.Ref) (there bool, err error) {
-	d.mu.RLock()
-	i := d.find(ref)
-	if i < 0 || d.x.rows[i].sort == 0 {
-		d.mu.RUnlock()
-		return i >= 0, nil
+	d.b.mu.RLock()
+	i := d.away(ref)
+	if i < 0 {
+		there = d.b.find(ref) >= 0
+		d.b.mu.RUnlock()
+		return there, nil
 	}
 	row := d.row(i)
-	d.mu.RUnlock()
+	d.b.mu.RUnlock()
 	part, err := d.Load(i)
 	if err == nil {
 		err = d.Back(&row, part)
@@ -248,10 +194,11 @@ func (d *Actors) returns(ref abi.Ref) (there bool, err error) {
 		return false, nil // dropped: the system ends
 	}
 	_ = d.Room.Reserve(0, -d.held(&row)) // it takes what it holds itself now
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.x.rows[i].sort != 0 { // not dropped
-		d.x.rows[i].sort = 0
+	d.b.mu.Lock()
+	defer d.b.mu.Unlock()
+	if d.b.rows[i].state&away != 0 { // not dropped
+		d.b.rows[i].state = 0
+		d.b.away--
 		d.left.Add(-1)
 	}
 	return true, nil
@@ -271,48 +218,13 @@ func (d *Actors) Drop() {
 	if d == nil {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i := range d.x.rows {
-		d.x.rows[i].sort = 0
+	d.b.mu.Lock()
+	defer d.b.mu.Unlock()
+	for i := range d.b.rows {
+		d.b.rows[i].state &^= away
 	}
+	d.b.away = 0
 	d.left.Store(0)
-}
-
-// Replace goes on with the index of a later checkpoint: those that have returned since it was made have returned. Load is changed by
-// change, while nobody calls it.
-func (d *Actors) Replace(x *Index, change func()) error {
-	defer d.Hold()()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	next := &Actors{seed: d.seed}
-	err := next.load(x, func(r *Row) bool {
-		i := d.find(r.Ref)
-		return i >= 0 && d.x.rows[i].sort != 0
-	})
-	if err != nil {
-		return err
-	}
-	if next.left.Load() != d.left.Load() {
-		return ErrIndex
-	}
-	d.x, d.sorts, d.refs, d.names = next.x, next.sorts, next.refs, next.names
-	change()
-	return nil
-}
-
-// Place is where the actor of a ref is in the order of the checkpoint; of another one behind all.
-func (d *Actors) Place(ref abi.Ref) int {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.place(ref)
-}
-
-func (d *Actors) place(ref abi.Ref) int {
-	if i := d.find(ref); i >= 0 {
-		return i
-	}
-	return len(d.x.rows)
 }
 
 // path is the path of an actor, with scheme and system.
@@ -321,7 +233,7 @@ func (d *Actors) path(r *Row) string { return d.Above.URI() + "/" + r.Name }
 // InOrder has children of /user stand in the order of their start again, also those that have returned late.
 func InOrder[C comparable](d *Actors, f *family.Family[C], uid func(C) abi.Ref) {
 	if d != nil {
-		f.Sort(func(c C) int { return d.Place(uid(c)) })
+		f.Sort(func(c C) int { return d.b.Place(uid(c)) })
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 )
 
-// An index has what a start must know of a checkpoint without its states. Numbers are LEB128, refs 8 bytes, little endian; texts have
+// Checkpoints of earlier releases have all actors, and such an index: what a start must know of it without its states. See Book for what is written now. Numbers are LEB128, refs 8 bytes, little endian; texts have
 // their length before them.
 //
 //	byte    version, 1
@@ -22,8 +22,8 @@ import (
 //	        and of an inert one its turns, its incarnation, and the bytes of its guest's state
 const indexVersion = 1
 
-// Frame is a frame of a checkpoint: so many pieces have so many parts, whole ones. Both are 1 at least.
-type Frame struct{ Pieces, Parts int }
+// IndexFrame is a frame of a checkpoint: so many pieces have so many parts, whole ones. Both are 1 at least.
+type IndexFrame struct{ Pieces, Parts int }
 
 // Part is what a part of a checkpoint is about.
 type Part struct {
@@ -41,90 +41,8 @@ type Part struct {
 	Held        int // bytes of its guest's state
 }
 
-// Builder makes the index of a checkpoint. The zero value is empty.
-type Builder struct {
-	frames []Frame
-	sorts  map[string]uint64
-	texts  []byte
-	rows   []byte
-	n      uint64  // rows
-	parts  uint64  // behind the last frame
-	above  []above // the last actor, and those above it
-	busy   bool    // /user decides about its children
-	last   Part
-}
-
-// above is an actor with what a child of it needs to know.
-type above struct {
-	ref  abi.Ref
-	row  uint64 // from 1
-	busy bool
-}
-
-// Add adds a part, the head first. Each is behind its parent, and nobody else's children are in between.
-func (b *Builder) Add(of *Part) {
-	if b.parts++; of.Path == "" {
-		b.busy = of.Busy
-		return
-	}
-	b.settle(of.Parent)
-	b.last = *of
-}
-
-// settle adds the row of the last actor: it has children if next is its ref.
-func (b *Builder) settle(next abi.Ref) {
-	of := &b.last
-	if of.Path == "" {
-		return
-	}
-	b.n++
-	for len(b.above) > 0 && b.above[len(b.above)-1].ref != of.Parent {
-		b.above = b.above[:len(b.above)-1]
-	}
-	up, busy := uint64(0), b.busy
-	if n := len(b.above); n > 0 {
-		up, busy = b.n-b.above[n-1].row, b.above[n-1].busy
-	}
-	b.above = append(b.above, above{of.Ref, b.n, of.Busy})
-	b.rows = appendText(binary.AppendUvarint(b.rows, up), of.Name)
-	b.rows = binary.LittleEndian.AppendUint64(b.rows, uint64(of.Ref))
-	sort, known := b.sorts[of.Sort]
-	if of.Sort == "" || next == of.Ref || busy || of.Incarnation > math.MaxUint32 || of.Held > math.MaxInt32 || !known && len(b.sorts) == mostSorts {
-		b.rows = append(b.rows, 0)
-		return
-	}
-	if !known {
-		if b.sorts == nil {
-			b.sorts = map[string]uint64{}
-		}
-		sort = uint64(len(b.sorts)) + 1
-		b.sorts[of.Sort] = sort
-		b.texts = appendText(b.texts, of.Sort)
-	}
-	b.rows = binary.AppendUvarint(binary.AppendUvarint(b.rows, sort), of.Turns)
-	b.rows = binary.AppendUvarint(binary.AppendUvarint(b.rows, of.Incarnation), uint64(of.Held))
-}
-
 // mostSorts bounds the sorts of an index; actors of others come back at once.
 const mostSorts = 1<<15 - 1
-
-// Cut ends a frame: it has the parts that were added since the last one.
-func (b *Builder) Cut(pieces int) {
-	b.frames = append(b.frames, Frame{Pieces: pieces, Parts: int(b.parts)})
-	b.parts = 0
-}
-
-// Bytes is the index.
-func (b *Builder) Bytes() []byte {
-	b.settle(0)
-	b.last = Part{}
-	to := binary.AppendUvarint([]byte{indexVersion}, uint64(len(b.frames)))
-	for _, f := range b.frames {
-		to = binary.AppendUvarint(binary.AppendUvarint(to, uint64(f.Pieces)), uint64(f.Parts))
-	}
-	to = append(binary.AppendUvarint(to, uint64(len(b.sorts))), b.texts...)
-	return append(binary.AppendUvarint(to, b.n), b.rows...)
-}
 
 func appendText(to []byte, s string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
@@ -133,21 +51,9 @@ func appendText(to []byte, s string) []byte {
 // ErrIndex wraps the reason why bytes are no index.
 var ErrIndex = errors.New("not the index of a checkpoint")
 
-// row is an actor. Its part is the one behind those of the rows before it and the head.
-type row struct {
-	ref    abi.Ref
-	turns  uint64
-	name   uint32 // where it begins in names
-	parent int32  // a row; below 0: /user
-	life   uint32 // the incarnation
-	held   uint32
-	sort   uint16 // from 1; 0: it is not dormant
-	length uint8  // of the name
-}
-
-// Index is one that was read.
+// Index is one that was read. The part of a row is the one behind those of the rows before it and the head.
 type Index struct {
-	Frames []Frame
+	Frames []IndexFrame
 	Sorts  []string
 	rows   []row
 	names  string
@@ -169,7 +75,7 @@ func Decode(b []byte) (*Index, error) {
 		if pieces == 0 || has == 0 || pieces > math.MaxInt32 || has > math.MaxInt32 {
 			p.fail("a frame without pieces or parts")
 		}
-		x.Frames = append(x.Frames, Frame{int(pieces), int(has)})
+		x.Frames = append(x.Frames, IndexFrame{int(pieces), int(has)})
 		parts += has
 	}
 	for range p.count(1) {

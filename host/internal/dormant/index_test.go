@@ -90,7 +90,7 @@ func TestIndexesSayWhatWasAdded(t *testing.T) {
 					t.Errorf("%+v, was %+v", r, of)
 				}
 			}
-			if f := x.Frames[i]; i > 0 && f != (Frame{i + 1, 1}) || i == 0 && f != (Frame{1, 2}) {
+			if f := x.Frames[i]; i > 0 && f != (IndexFrame{i + 1, 1}) || i == 0 && f != (IndexFrame{1, 2}) {
 				t.Errorf("frame %d: %+v", i, f)
 			}
 		}

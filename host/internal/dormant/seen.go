@@ -45,38 +45,3 @@ func (d *Actors) Count(living *map[string]*look.TypeStats) {
 		t.Actors, t.Turns = t.Actors+1, t.Turns+r.Turns
 	})
 }
-
-// Rest are those that had not returned when a checkpoint was begun. It is for one goroutine.
-type Rest struct {
-	of   *Actors
-	rows []Row
-}
-
-// Rest copies those that have not returned.
-func (d *Actors) Rest() *Rest { return &Rest{d, d.Rows()} }
-
-// Before calls each for the parts of those that come before an actor in the order of the checkpoint that they are in, as they are; 0: for
-// all that are left.
-func (x *Rest) Before(other abi.Ref, each func(part []byte, of *Part) error) error {
-	if len(x.rows) == 0 {
-		return nil
-	}
-	place := x.rows[len(x.rows)-1].N + 1
-	if other != 0 {
-		place = x.of.Place(other)
-	}
-	for ; len(x.rows) > 0 && x.rows[0].N < place; x.rows = x.rows[1:] {
-		r, d := &x.rows[0], x.of
-		part, err := d.Load(r.N)
-		if err == nil {
-			err = each(part, &Part{
-				Path: d.path(r), Name: r.Name, Type: r.Sort.Type, Ref: r.Ref, Parent: d.Above.UID(), Turns: r.Turns, Codes: [3][]byte{r.Sort.Code},
-				Sort: r.Sort.Text(), Incarnation: r.Incarnation, Held: r.Held,
-			})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

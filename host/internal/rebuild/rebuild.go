@@ -40,10 +40,11 @@ var ErrCode = errors.New("its code has changed since its state was recorded")
 // is recorded. Package host sets it.
 var Freeze func(system any)
 
-// Checkpoint copies the state of all durable actors of a system. They rest until it returns. mark is called once, when all
-// that will be recorded comes after the checkpoint and all that was recorded is in it; each is called with its parts, and with what
-// those are about if that is known already. It fails if ctx ends before all rest. Package host sets it.
-var Checkpoint func(ctx context.Context, system any, mark func() error, each func(part []byte, of *PartOf) error) error
+// Checkpoint copies the state of durable actors of a system. They rest until it returns. mark is called once, when all
+// that will be recorded comes after the checkpoint and all that was recorded is in it. Then kept is asked of children of /user that have
+// returned: the state of those for whom it is true is not copied, nor that of those who have not returned. each is called with the parts.
+// n is how many actors there are, with these. It fails if ctx ends before all rest. Package host sets it.
+var Checkpoint func(ctx context.Context, system any, mark func() error, kept func(abi.Ref) bool, each func(part []byte) error) (n int, err error)
 
 // Part describes a part of a checkpoint: an actor, or the head, which has no path. Package host sets it.
 var Part func(b []byte) (PartOf, error)
