@@ -179,6 +179,8 @@ type crowdFigures struct {
 	Store, Resident                     float64 `json:",omitzero"` // bytes each; the second after a start, with all that is of it
 	Heap                                float64 `json:",omitzero"` // bytes of Go's heap each, without what the caller has
 	Return, Longest                     float64 `json:",omitzero"` // ms: of one that returns, in no order, the median and the longest
+	Processor, StartProcessor           float64 `json:",omitzero"` // s of processor time: of the checkpoint, and to the first answer of a start
+	Written                             int64   `json:",omitzero"` // bytes of the checkpoint
 	Actors                              int
 }
 
@@ -217,10 +219,10 @@ func (l *lab) manyLasting(n int) error {
 const firstAnswerBench = "start of many durable actors, to the first answer"
 
 // measureLasting is what a process of its own does: `lasting make N DIR` makes actors and a checkpoint, `lasting open N DIR` starts from
-// it, and `lasting checkpoint N DIR` makes another one without them returning.
+// it, `lasting checkpoint N DIR` makes another one without them returning, and `lasting changed N DIR` one when 1000 have changed.
 func measureLasting(args []string) error {
-	if len(args) != 3 || !slices.Contains([]string{"make", "open", "checkpoint"}, args[0]) {
-		return errors.New("lasting make|open|checkpoint N DIR")
+	if len(args) != 3 || !slices.Contains([]string{"make", "open", "checkpoint", "changed"}, args[0]) {
+		return errors.New("lasting make|open|checkpoint|changed N DIR")
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -229,14 +231,17 @@ func measureLasting(args []string) error {
 	ctx := context.Background()
 	x := crowdFigures{Actors: n}
 	defer func() { _ = json.NewEncoder(os.Stdout).Encode(&x) }()
-	if args[0] == "checkpoint" {
+	if args[0] == "checkpoint" || args[0] == "changed" {
 		w, err := openLasting(ctx, benchWAT, args[2], "bench", n, time.Hour)
 		if err != nil {
 			return err
 		}
-		began := time.Now()
-		err = w.store.Checkpoint(ctx)
-		x.Checkpoint, x.Rest = time.Since(began).Seconds(), w.store.Figures().Checkpoint.Pause.Seconds()
+		if args[0] == "changed" {
+			err = w.change(ctx, n)
+		}
+		if err == nil {
+			err = x.checkpoint(ctx, w)
+		}
 		return errors.Join(err, w.close(ctx))
 	}
 	if args[0] == "make" {
@@ -249,11 +254,14 @@ func measureLasting(args []string) error {
 			return err
 		}
 		x.Made = time.Since(began).Seconds()
-		began = time.Now()
-		if err := w.store.Checkpoint(ctx); err != nil {
+		if err := x.checkpoint(ctx, w); err != nil {
 			return err
 		}
-		x.Checkpoint, x.Rest = time.Since(began).Seconds(), w.store.Figures().Checkpoint.Pause.Seconds()
+		again := crowdFigures{Actors: n} // with all of them here
+		if err := errors.Join(w.change(ctx, n), again.checkpoint(ctx, w)); err != nil {
+			return err
+		}
+		_ = json.NewEncoder(os.Stderr).Encode(&again)
 		if err := w.close(ctx); err != nil {
 			return err
 		}
@@ -264,10 +272,10 @@ func measureLasting(args []string) error {
 	if err != nil {
 		return err
 	}
-	var heap float64
+	var heap, used float64
 	var began time.Time
 	w, err := openLasting(ctx, benchWAT, args[2], "bench", n, time.Hour, func() { // what the caller has made is not the store's
-		heap, began = heapBytes(), time.Now()
+		heap, used, began = heapBytes(), processTime().Seconds(), time.Now()
 	})
 	if err != nil {
 		return err
@@ -280,7 +288,9 @@ func measureLasting(args []string) error {
 		if err != nil {
 			return err
 		}
-		*to = time.Since(began).Seconds()
+		if *to = time.Since(began).Seconds(); i == 0 {
+			x.StartProcessor = processTime().Seconds() - used
+		}
 	}
 	after, err := resident()
 	if err != nil {
@@ -301,6 +311,25 @@ func measureLasting(args []string) error {
 		x.Return, x.Longest = took[len(took)/2], took[len(took)-1]
 	}
 	return w.close(ctx)
+}
+
+// change has 1000 actors, or all if they are fewer, change.
+func (w *lasting) change(ctx context.Context, n int) error {
+	for i := range min(n, 1000) {
+		if _, err := w.received(ctx, i*(n/min(n, 1000))); err != nil {
+			return err
+		}
+	}
+	return w.sys.Idle(ctx)
+}
+
+// checkpoint measures one.
+func (x *crowdFigures) checkpoint(ctx context.Context, w *lasting) error {
+	began, used := time.Now(), processTime().Seconds()
+	err := w.store.Checkpoint(ctx)
+	f := w.store.Figures().Checkpoint
+	x.Checkpoint, x.Rest, x.Processor, x.Written = time.Since(began).Seconds(), f.Pause.Seconds(), processTime().Seconds()-used, f.Bytes
+	return err
 }
 
 // heapBytes is what is alive on Go's heap.

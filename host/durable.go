@@ -73,14 +73,16 @@ func isStill(a *actor) bool {
 	return still
 }
 
-// durableOf are the durable actors that have not ended, in the order of their paths.
+// durableOf are the durable actors that have not ended: in the order of their paths if somebody may notice it.
 func durableOf(s *System) (all []*actor) {
 	s.table.Each(func(a *actor) {
 		if a.durable && a.parent != nil {
 			all = append(all, a)
 		}
 	})
-	slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
+	if s.cfg.manual { // elsewhere a million would be sorted whenever they have to rest
+		slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
+	}
 	return all
 }
 

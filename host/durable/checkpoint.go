@@ -151,7 +151,7 @@ func (s *Store) keep(system *host.System) {
 		case <-s.stop.Done():
 			return
 		}
-		err := s.checkpoint(system, patience)
+		err := s.checkpoint(system, patience, false)
 		if err == nil {
 			patience = firstTry
 			continue
@@ -175,12 +175,18 @@ func (s *Store) keep(system *host.System) {
 	}
 }
 
-// Checkpoint has the state of all durable actors written, so that a start repeats only what comes after it, and gives back
-// the space of what came before. It is made by itself when one is due. It fails if the actors do not come to rest in time.
+// Checkpoint has the state of the durable actors written that have changed since the last one, so that a start repeats only what comes after
+// it, and gives back what no actor needs of what came before. It is made by itself when one is due. It fails if the actors do not come to
+// rest in time.
 //
 // Of a manual system none is made by itself: the goroutine that steps it calls Checkpoint, between two steps, as often as
 // Options.Recovery and Options.Size ask for.
-func (s *Store) Checkpoint(ctx context.Context) error {
+func (s *Store) Checkpoint(ctx context.Context) error { return s.checkpointNow(ctx, false) }
+
+// Compact is Checkpoint, and moves the states of those that have not changed, too: all that came before is given back.
+func (s *Store) Compact(ctx context.Context) error { return s.checkpointNow(ctx, true) }
+
+func (s *Store) checkpointNow(ctx context.Context, compacts bool) error {
 	s.mu.Lock()
 	system := s.system
 	s.mu.Unlock()
@@ -194,7 +200,7 @@ func (s *Store) Checkpoint(ctx context.Context) error {
 	if s.Steps() { // real time decides about nothing
 		patience = aDay
 	}
-	return s.checkpoint(system, patience)
+	return s.checkpoint(system, patience, compacts)
 }
 
 // longest is how long the actors of a system may take to come to rest, and be copied, at most.
@@ -202,13 +208,13 @@ func longest(system *host.System) time.Duration {
 	return lastTry + time.Duration(system.View().Totals().Actors)*eachTry
 }
 
-// checkpoint makes one; patience is how long the actors may take to come to rest.
-func (s *Store) checkpoint(system *host.System, patience time.Duration) (err error) {
+// checkpoint makes one; patience is how long the actors may take to come to rest. With compacts it needs nothing of what was before.
+func (s *Store) checkpoint(system *host.System, patience time.Duration, compacts bool) (err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	ctx, cancel := context.WithTimeoutCause(s.stop, patience, errors.New("durable actors have not come to rest in time"))
 	defer cancel()
-	c := &making{store: s, packer: newPacker(), all: s.all}
+	c := &making{store: s, packer: newPacker(), all: s.all, compacts: compacts}
 	before := s.opt.Clock.Now()
 	defer func() {
 		if err != nil { // all of that is still to be repeated, and to be written

@@ -29,7 +29,7 @@ func (c *making) room() (allowed, most int64) {
 	s := c.store
 	needed := s.chain.whole + s.chain.later
 	s.book.Frames(func(_ uint32, x *dormant.Frame, share int) bool { needed += int64(share); return true })
-	if needed <= s.space.little || s.used() > s.opt.Size/2 {
+	if c.compacts || needed <= s.space.little || s.used() > s.opt.Size/2 {
 		return 0, math.MaxInt64
 	}
 	allowed = min(3*needed+s.space.slack, max(s.opt.Size/8, needed+needed/4+leastDue))

@@ -18,6 +18,8 @@ type making struct {
 	packer *packer
 	all    bool // the parts of all are written, but of those that have not returned
 
+	compacts bool // nothing of what was before is needed
+
 	begin       spot // the mark
 	bytes, work int64
 	touched     map[abi.Ref]struct{}

@@ -3,6 +3,8 @@ package durable
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 )
 
 // sparing has old frames stay as long as they may.
@@ -186,6 +190,79 @@ func TestFilesGoThoughActorsAreIdle(t *testing.T) {
 			}
 		}
 		w.close()
+	}
+}
+
+// A checkpoint moves a bounded number of bytes, however many are in the way, and one that compacts all of them. When all that was in the way
+// is moved the log begins behind it.
+func TestMovesOfPartsAreBounded(t *testing.T) {
+	const n, part = 40, 200 << 10
+	w := openWritten(t, crashfs.New(), 1, nil, true)
+	defer func() { _ = w.Close() }()
+	again := func(compacts bool) *making {
+		c := w.making(make([]byte, 10))
+		c.actors, c.compacts = n, compacts
+		w.finish(c)
+		return c
+	}
+	c := w.making(make([]byte, 10))
+	for i := range n { // parts that hardly get smaller
+		b := make([]byte, part)
+		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(b)
+		c.packer.add(w.actor(abi.Ref(i+1)), b)
+	}
+	c.actors = n
+	begin := w.finish(c).mark
+	w.space = space{slack: 64 << 20}
+	if c := again(false); c.moved > 0 || w.chain.low > begin.at+part {
+		t.Errorf("%d are moved, and the log is needed from %d on", c.moved, w.chain.low)
+	}
+	w.space = space{slack: -1 << 40} // the log may have nothing at all
+	moved := 0
+	for moved < n {
+		before := w.chain.low
+		c := again(false)
+		if c.moved == 0 || c.written > leastMoved+2*part || w.chain.low <= before {
+			t.Fatalf("%d parts with %d bytes are moved, and the log is needed from %d on, before from %d", c.moved, c.written, w.chain.low, before)
+		}
+		moved += c.moved
+	}
+	if c := again(true); c.moved != n || w.chain.low < c.begin.batch || w.chain.links != 0 {
+		t.Errorf("%d are moved, and the log is needed from %d on: %+v", c.moved, w.chain.low, w.chain)
+	}
+	if c := again(true); c.delta == nil || w.log.Trim(w.chain.low) != nil || w.log.SizeFrom(0) > 3*n*part {
+		t.Errorf("%d bytes are left", w.log.SizeFrom(0))
+	}
+}
+
+// Turns touch their actors, and all whom a record is about are touched.
+func TestTouched(t *testing.T) {
+	w := openWritten(t, crashfs.New(), 1, nil, true)
+	defer func() { _ = w.Close() }()
+	if _, err := w.turned(&record.Turn{Actor: 7}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*record.Record{
+		{Kind: record.Accepted, Actor: 8, Message: &record.Message{Position: 1}},
+		{Kind: record.Took, Actor: 8, Signal: &record.Signal{From: 9, Other: 10}},
+		{Kind: record.Began, Actor: 8, Life: &record.Life{Path: "wasm://w/user/a", Parent: 8 + 256}},
+	} {
+		if err := w.Store.note(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, refs, err := w.appendMark()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(slices.Sorted(maps.Keys(refs))); got != fmt.Sprint([]abi.Ref{7, 8, 9, 10, 264}) {
+		t.Error(got)
+	}
+	if err := w.Store.note(&record.Record{Kind: record.Accepted, Actor: 8, Message: &record.Message{Position: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, refs, err = w.appendMark(); err != nil || len(refs) != 1 {
+		t.Error(refs, err)
 	}
 }
 

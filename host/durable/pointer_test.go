@@ -157,6 +157,16 @@ func (w *written) finish(c *making) *pointer {
 		w.differences++
 	}
 	w.moved += c.moved
+	low, frames := x.ended.low, 0
+	w.book.Frames(func(_ uint32, f *dormant.Frame, _ int) bool {
+		if frames++; wal.Position(f.Spots[0].Batch) < low {
+			w.t.Fatalf("a frame at position %d is needed, and the log from %d on", f.Spots[0].Batch, low)
+		}
+		return true
+	})
+	if frames == 0 || w.chain.begins < low || x.mark.batch < low {
+		w.t.Fatalf("the log is needed from %d on: %d frames, index %d, mark %d", low, frames, w.chain.begins, x.mark.batch)
+	}
 	return x
 }
 

@@ -212,6 +212,15 @@ func TestBooksSayWhatWasWrittenLast(t *testing.T) {
 					t.Fatalf("%+v: inert %v", k.of, inert)
 				}
 			}
+			inert := 0
+			for _, k := range w.all {
+				if w.book.Inert(k.of.Ref) && !w.book.busy { // else /user may be about to do something with them
+					inert++
+				}
+			}
+			if d := New(read, func(*Row) bool { return true }); d.Len() != inert {
+				t.Fatalf("%d are away of %d, and /user decides: %v", d.Len(), inert, w.book.busy)
+			}
 			if w.book.Len() != len(w.all) || len(w.book.Refs()) != len(w.all) {
 				t.Fatalf("%d actors of %d", w.book.Len(), len(w.all))
 			}
