@@ -24,7 +24,7 @@ func storedProps(t testing.TB) Props {
 
 // writeStore makes a store with all kinds of records. Those of a are behind a checkpoint, c is forgotten.
 func writeStore(t *testing.T, dir string) {
-	w := mustOpen(t, t.TempDir(), storedProps(t))
+	w := mustOpen(t, t.TempDir(), storedProps(t), sparing)
 	eventually(t, func() bool { _, err := w.Lookup("/user/a/kid"); return err == nil })
 	for _, name := range []string{"a", "a/kid", "a", "c"} {
 		w.tell(name, add)
@@ -32,6 +32,7 @@ func writeStore(t *testing.T, dir string) {
 	}
 	w.checkpoint()
 	w.tell("b", add)
+	w.checkpoint() // of which b, and what has something under way
 	w.tell("b", script(rec(0, 0, send("/user/a", add), send("/user/outside", text("x")))))
 	w.tell("b", script(rec(0, trap)))
 	eventually(t, func() bool { return w.report("b") == 0 && w.report("a") == 3 })
