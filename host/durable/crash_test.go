@@ -62,7 +62,7 @@ func openSteppedAs(t testing.TB, fs wal.FS, props Props, late bool) (*stepped, e
 		w.close()
 		return nil, err
 	}
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range []string{"a", "b", "idle"} {
 		if _, ok := props[name]; ok && !back[name] {
 			if _, err := w.Spawn(name, props[name]); err != nil {
 				x.Abandon()
@@ -115,7 +115,7 @@ type known struct{ changes, a, b int }
 
 const countedTo = 20
 
-// work has a and b count, with checkpoints in between, and c before the first of them. The disk goes on after every third message.
+// work has a and b count, with checkpoints in between, and idle before the first of them. The disk goes on after every third message.
 func (w *stepped) work(fs *crashfs.FS) (all []known) {
 	for i := 1; i <= countedTo; i++ {
 		ref, err := w.Lookup("/user/a")
@@ -124,7 +124,7 @@ func (w *stepped) work(fs *crashfs.FS) (all []known) {
 		}
 		_ = w.Tell(ref, both)
 		if i == 2 {
-			_ = w.TellPath("/user/c", add)
+			_ = w.TellPath("/user/idle", add)
 		}
 		for w.Step() {
 		}
@@ -148,8 +148,8 @@ func holds(t *testing.T, w *stepped, all []known, changes int) {
 	t.Helper()
 	a, one := w.count("a")
 	b, two := w.count("b")
-	if c, ok := w.count("c"); !ok || c > 1 || c == 0 && len(all) > 0 && all[0].changes <= changes {
-		t.Errorf("after %d changes c has counted %d (%v)", changes, c, ok)
+	if c, ok := w.count("idle"); !ok || c > 1 || c == 0 && len(all) > 0 && all[0].changes <= changes {
+		t.Errorf("after %d changes idle has counted %d (%v)", changes, c, ok)
 	}
 	if !one || !two || a != b || a > countedTo {
 		t.Errorf("after %d changes a has counted %d (%v), and b %d (%v)", changes, a, one, b, two)
@@ -172,7 +172,7 @@ func stride(n int) int {
 // system comes back with all that it has said, and each message was handled once.
 func TestEveryCrashOfASystem(t *testing.T) {
 	image := puppetImage(t)
-	props := Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)}
+	props := Props{"a": puppet(image), "b": puppet(image), "idle": puppet(image)}
 	fs := crashfs.New()
 	w, err := openStepped(t, fs, props)
 	if err != nil {
@@ -204,7 +204,7 @@ func TestEveryCrashOfASystem(t *testing.T) {
 // TestEveryByteOfASystem: a byte of the store that has changed is found, or the state is the same.
 func TestEveryByteOfASystem(t *testing.T) {
 	image := puppetImage(t)
-	props := Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)}
+	props := Props{"a": puppet(image), "b": puppet(image), "idle": puppet(image)}
 	fs := crashfs.New()
 	w, err := openStepped(t, fs, props)
 	if err != nil {
@@ -250,7 +250,7 @@ func TestEveryByteOfASystem(t *testing.T) {
 // TestEveryFailureOfADisk: whichever call of the disk fails, once or for good, what has left is there after a loss of power.
 func TestEveryFailureOfADisk(t *testing.T) {
 	image := puppetImage(t)
-	props := Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)}
+	props := Props{"a": puppet(image), "b": puppet(image), "idle": puppet(image)}
 	for _, failure := range []error{syscall.EIO, syscall.ENOSPC} {
 		for _, good := range []bool{false, true} {
 			failed := 0

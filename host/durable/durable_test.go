@@ -115,6 +115,9 @@ func recovered(t testing.TB, dir string, props Props, change ...func(*Options)) 
 	for _, f := range change {
 		f(&o)
 	}
+	if o.Keep > 0 { // which files are kept is tested
+		o.space = nil
+	}
 	store, err := Open(o)
 	if err != nil {
 		return nil, nil, err
