@@ -69,7 +69,7 @@ test: ## run the tests of every module (5 minutes), also after one that fails; w
 	if [ -n "$$failed" ]; then echo "tests have failed in:$$failed" >&2; exit 1; fi
 
 # What tests leave out usually, or try less of, and CI tries: tests that ask package thorough for Slow.
-SLOW := TheGuide.*|GuidesLoop|TheTutorial|KeysThatAreKept|KeysThatLive|NodesAreRolled|KilledLedger|RecordingsOfSamples|ProcessesShareACache|CostOfAttacks|Soak|OrdersToABusyActorMerge|EveryFailureIsRepeatedElsewhere|AccountsAreWhatIsHeld|CrashFilesOfGuestsThatHaveWorked|BackRepeatsLittle|Simulation|SimulationOfRemembered|Takeovers|AnOutsideNATSRestarts|ContractOfThreeKeepers|SimulatedStores|MistakesOfGuests|RecordedRunsRepeat|ShowMovesForwardAndBack|MutantsOfTheHost|RealModules|Measured|Specification|EveryPackageIsVendored|NewBuildsOffline|HostileModules
+SLOW := TheGuide.*|GuidesLoop|TheTutorial|KeysThatAreKept|KeysThatLive|NodesAreRolled|KilledLedger|RecordingsOfSamples|ProcessesShareACache|CostOfAttacks|Soak|OrdersToABusyActorMerge|EveryFailureIsRepeatedElsewhere|AccountsAreWhatIsHeld|CrashFilesOfGuestsThatHaveWorked|BackRepeatsLittle|Simulation|SimulationOfRemembered|SimulationOfErasures|Takeovers|AnOutsideNATSRestarts|ContractOfThreeKeepers|SimulatedStores|MistakesOfGuests|RecordedRunsRepeat|ShowMovesForwardAndBack|MutantsOfTheHost|RealModules|Measured|Specification|EveryPackageIsVendored|NewBuildsOffline|HostileModules
 
 slow: ## run what takes longer than a person waits for: the guides, nodes that are processes, as many seeds as CI has (6 minutes)
 	@WASMACTORS_SLOW=1 $(GOTEST) -timeout 20m -run='^Test($(SLOW))$$' $$(git grep -l 'thorough\.S[kl]' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')

@@ -103,6 +103,7 @@ type erasure struct {
 	record   []byte
 	tries    int
 	maybe    bool // it may be in the log, or come there
+	spare    bool // the log has no room for others
 	spoilt   bool // what is before it keeps the key from being read
 	done     func(error)
 }
@@ -148,9 +149,15 @@ func (j *Journal) erase(e *erasure, err error) {
 func (j *Journal) late(e *erasure) bool { return !j.opt.Clock.Now().Before(e.until) }
 
 func (j *Journal) writeErasure(e *erasure) {
-	p := e.part
-	j.opt.Log.Append(p.kind, p.no, e.fence, e.name, e.record, onceAt(func(at uint64, err error) {
+	p, put := e.part, j.opt.Log.Append
+	if e.spare {
+		put = j.opt.Log.Spare
+	}
+	put(p.kind, p.no, e.fence, e.name, e.record, onceAt(func(at uint64, err error) {
 		switch {
+		case errors.Is(err, cluster.ErrFull) && !e.spare: // what is erased gives room
+			e.spare = true
+			j.writeErasure(e)
 		case err == nil:
 			j.mu.Lock()
 			p.high = max(p.high, at)

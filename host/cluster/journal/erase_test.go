@@ -224,3 +224,25 @@ func TestAKeyBeginsWhileItIsErased(t *testing.T) {
 		t.Errorf("without the rule nothing is noticed")
 	}
 }
+
+// A full log takes an erasure, and has room then.
+func TestErasedInAFullLog(t *testing.T) {
+	e := newErasing(t, broken{})
+	for n := range uint64(5) {
+		e.store("k0", n+1)
+	}
+	e.ended()
+	owner, _ := e.owner("k0")
+	before := len(e.LogOf("carts", "k0"))
+	e.FillLog(true)
+	if err := e.erase(owner, "k0"); err != nil {
+		t.Errorf("a full log: %v", err)
+	}
+	if n := len(e.LogOf("carts", "k0")); n != 1 || before < 2 {
+		t.Errorf("%d records are left of %d", n, before)
+	}
+	e.FillLog(false)
+	if has := e.has("k0"); len(has) != 0 {
+		t.Errorf("it has %v", has)
+	}
+}

@@ -56,6 +56,7 @@ type sim struct {
 	failure string
 	number  uint64
 	open    []*question
+	eraser  *eraser             // has keys erased; nil: nobody does
 	village *village            // whose keys are remembered; nil: none are
 	acked   map[string][]uint64 // by key
 	read    map[string][]uint64 // the longest that was read
@@ -80,6 +81,8 @@ type question struct {
 	key    string
 	number uint64 // that is stored; 0: all are read
 	before []uint64
+	gone   []uint64 // that were erased before
+	era    int      // how many erasures of the key had begun or ended before
 	answer *host.Pending
 }
 
@@ -221,6 +224,9 @@ func (s *sim) running() []*life {
 // ask has a client ask.
 func (s *sim) ask(l *life, key string, add uint64) *question {
 	q := &question{by: l, key: key, number: add}
+	if s.eraser != nil {
+		q.gone, q.era = slices.Clone(s.eraser.gone[key]), s.eraser.era[key]
+	}
 	if add == 0 {
 		q.before = slices.Clone(s.acked[key])
 	}
@@ -262,13 +268,19 @@ func (s *sim) answered(q *question, m host.Message) {
 	}
 	if q.number != 0 {
 		s.stats["stored"]++
-		s.acked[q.key] = append(s.acked[q.key], q.number)
+		if s.eraser == nil || s.eraser.era[q.key] == q.era { // otherwise it may have been erased
+			s.acked[q.key] = append(s.acked[q.key], q.number)
+		}
 		if !slices.Contains(has, q.number) {
 			s.failf("key %s has stored %d and does not have it", q.key, q.number)
 		}
 		return
 	}
 	s.stats["read"]++
+	if s.eraser != nil {
+		s.eraser.read(q, has)
+		return
+	}
 	if s.early {
 		return
 	}
@@ -465,6 +477,9 @@ func (s *sim) run() string {
 		s.isolate()
 		for range 8 {
 			s.act()
+			if s.eraser != nil {
+				s.eraser.act()
+			}
 			s.pass(time.Duration(s.Random.IntN(300)) * time.Millisecond)
 		}
 	}
@@ -513,7 +528,11 @@ func (s *sim) finish() {
 		if err != nil {
 			s.failf("key %s at the end: %v", key, err)
 		}
-		s.holds(key, s.acked[key], has)
+		if s.eraser == nil {
+			s.holds(key, s.acked[key], has)
+		} else {
+			s.eraser.read(&question{key: key, before: s.acked[key], gone: s.eraser.gone[key]}, has)
+		}
 		fences := s.FencesOf("carts", shard.Of(key, simShards))
 		for _, e := range s.LogOf("carts", key) {
 			f, err := decodeFrame(e.Record)
@@ -673,6 +692,7 @@ var mistakes = []struct {
 	{"a key is read from a copy that is behind", broken{guard: guardLeast}, simulate, 1},
 	{"what is read waits for nothing", broken{guard: guardSure}, cutOff, 1},
 	{"others take over while the node is sure", broken{hasty: true}, cutOff, 1},
+	{"a key begins while it is erased", broken{guard: guardErase}, erasures, 13},
 	{"a key acts before it is recorded that it lives", broken{guard: guardBegun}, live, 1},
 	{"it is not recorded that a key has ended", broken{guard: guardEnded}, live, 1},
 	{"what owners before record of living keys counts", broken{guard: guardList}, live, 723},
