@@ -1,7 +1,10 @@
 # Two commands matter: `make demo` and `make test`. Both need Go and nothing else.
 
 GO      ?= go
-GOTEST  ?= $(GO) test
+# Vetting is a part of check.
+GOTEST  ?= $(GO) test -vet=off
+# Some tests wait, for servers and processes: one package more than there are processors runs at a time.
+AT_ONCE = -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN || echo 1) + 1)))
 BIN     := bin/wasmactors
 BROWSER := host/admin/dashboard/browsertest
 # The modules that have tests; the other guests are built by the product's.
@@ -65,7 +68,7 @@ endif
 
 test: ## run the tests of every module (5 minutes), also after one that fails; with COMPILER=tinygo their guests are TinyGo's
 	@command -v "$${WASMACTORS_COMPILER:-$(GO)}" >/dev/null || { echo "COMPILER=$$WASMACTORS_COMPILER: there is no such command in PATH" >&2; exit 1; }
-	@failed=; for m in $(TESTED); do echo "== $$m"; ($(IN) $(GOTEST) $(PACKAGES)) || failed="$$failed $$m"; done; \
+	@failed=; for m in $(TESTED); do echo "== $$m"; ($(IN) $(GOTEST) $(AT_ONCE) $(PACKAGES)) || failed="$$failed $$m"; done; \
 	if [ -n "$$failed" ]; then echo "tests have failed in:$$failed" >&2; exit 1; fi
 
 # What tests leave out usually, or try less of, and CI tries: tests that ask package thorough for Slow.
