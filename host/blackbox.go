@@ -41,8 +41,8 @@ func dropBox(g *guest) {
 func keepOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) {
 	if g.told {
 		g.box.Entry(g.entry(scr, now, 1, nil, true))
-	} else {
-		g.box.One(x, now, scr.res.Fuel, x.Written(), scr.batch[0], g.ahead)
+	} else if g.box.Turn(now, scr.res.Fuel, x.Written(), scr.batch[0]) {
+		g.box.Snapshot(x, g.ahead)
 	}
 }
 

@@ -3,14 +3,12 @@ package blackbox
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/onlook"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
-	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // Keeper keeps the turns of a guest through its incarnations, and writes a crash file of a failure. The zero value keeps
 // nothing. Only the actor's own run may use it.
 type Keeper struct {
-	box  *Box
+	*Box        // nil: nothing is kept
 	file string // of the last failure; empty: there is none
 	hide Hidden
 }
@@ -31,45 +29,37 @@ func (k *Keeper) Open(r *Recorder, l *Life, h Hidden) bool {
 	k.file = ""
 	box, ok := r.NewBox(l)
 	if ok {
-		k.box, k.hide = box, h
+		k.Box, k.hide = box, h
 	}
 	return ok
 }
 
 // Drop forgets what is kept.
 func (k *Keeper) Drop() {
-	if k.box != nil {
-		k.box.Drop()
-		k.box = nil
+	if k.Box != nil {
+		k.Box.Drop()
+		k.Box = nil
 	}
 }
 
 // Keeps reports whether turns are kept.
-func (k *Keeper) Keeps() bool { return k.box != nil }
+func (k *Keeper) Keeps() bool { return k.Box != nil }
 
 // File is the path of the crash file of the last failure; empty if there is none.
 func (k *Keeper) File() string { return k.file }
 
-// Snapshot has the turns begin with the present state of the instance, see Box.Snapshot.
-func (k *Keeper) Snapshot(x *sandbox.Instance, spawned uint64) { k.box.Snapshot(x, spawned) }
-
-// One is Entry for one turn that has ended well, with a message that the guest gets as it is. outbox is what it has written.
-func (k *Keeper) One(x *sandbox.Instance, now int64, fuel uint64, outbox []byte, m *mailbox.Envelope, spawned uint64) {
-	if k.box.Turn(now, fuel, outbox, m) {
-		k.Snapshot(x, spawned)
-	}
-}
-
 // Entry implements onlook.Onlooker.
 func (k *Keeper) Entry(e *onlook.Entry) {
-	b, x := k.box, e.Instance
+	b, x := k.Box, e.Instance
 	if !e.Own {
 		k.file = ""
 		b.Forget("a turn was failed or taken back for a reason that is not its own")
 		return
 	}
 	if e.IsOne() {
-		k.One(x, e.Now, e.Fuel, x.Outbox(1), e.Mail[0], e.Spawned)
+		if b.Turn(e.Now, e.Fuel, x.Outbox(1), e.Mail[0]) {
+			b.Snapshot(x, e.Spawned)
+		}
 		return
 	}
 	run := Run{Now: e.Now, Pushed: len(e.Mail), Done: e.Done, Fuel: e.Fuel, Failed: e.Failure != nil, Outbox: x.Outbox(e.Done)}
