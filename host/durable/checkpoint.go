@@ -257,7 +257,7 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration, compacts
 	if err = errors.Join(s.giveBack(s.chain.low), s.sweepModules()); s.past == nil {
 		return err
 	}
-	return errors.Join(err, s.past.note(s.chain.low, s.opt.Clock.Now()))
+	return errors.Join(err, s.past.note(s.chain.low, s.log.First(), s.opt.Clock.Now()))
 }
 
 // giveBack removes, or keeps in the past, the files of the log that end before what a checkpoint needs.

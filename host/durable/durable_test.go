@@ -115,8 +115,8 @@ func recovered(t testing.TB, dir string, props Props, change ...func(*Options)) 
 	for _, f := range change {
 		f(&o)
 	}
-	if o.Keep > 0 { // which files are kept is tested
-		o.space = nil
+	if o.Keep > 0 && o.space != nil { // how many files are kept is tested
+		o.space = &space{}
 	}
 	store, err := Open(o)
 	if err != nil {

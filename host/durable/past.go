@@ -121,8 +121,9 @@ func (p *past) takeModule(file, name string, now time.Time) error {
 	return p.take(file, filepath.Join(moduleFiles, name))
 }
 
-// note says that a checkpoint is complete, and gives up what is too old, or too much.
-func (p *past) note(at wal.Position, now time.Time) error {
+// note says that a checkpoint is complete which needs the log from at on, and gives up what is too old, or too much. The store's own log
+// begins at first.
+func (p *past) note(at, first wal.Position, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	noted := len(p.marks) == 0
@@ -137,12 +138,12 @@ func (p *past) note(at wal.Position, now time.Time) error {
 	for len(p.marks) > 1 && p.marks[1].time <= until { // a time after it may begin from the one before
 		p.marks = p.marks[1:]
 	}
-	return p.trim(at)
+	return p.trim(first)
 }
 
-// trim removes what is before the first mark, and then the oldest files until the rest fits. The store's own log begins before last, the
-// last checkpoint. The caller holds the lock.
-func (p *past) trim(last wal.Position) error {
+// trim removes what is before the first mark, and then the oldest files until the rest fits. The store's own log begins at first, if
+// nothing is kept. The caller holds the lock.
+func (p *past) trim(first wal.Position) error {
 	files, err := p.segments()
 	if err != nil {
 		return err
@@ -168,7 +169,6 @@ func (p *past) trim(last wal.Position) error {
 			return err
 		}
 	}
-	first := last // of what is left
 	if gone < len(files) {
 		first = files[gone].start
 	}

@@ -114,7 +114,7 @@ func TestThePastIsBounded(t *testing.T) {
 			at    wal.Position
 			after time.Duration
 		}{{0x250, 0}, {0x500, 30 * time.Minute}, {0x900, 91 * time.Minute}} {
-			if err := p.note(m.at, begun.Add(m.after)); err != nil {
+			if err := p.note(m.at, m.at, begun.Add(m.after)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -157,7 +157,7 @@ func TestAFileThatCannotBeKept(t *testing.T) {
 	}
 	f := &keepingFS{folder, from, p}
 	begun := time.Unix(1_700_000_000, 0)
-	if err := errors.Join(f.Remove(names[0]), p.note(0x250, begun)); err != nil {
+	if err := errors.Join(f.Remove(names[0]), p.note(0x250, 0x250, begun)); err != nil {
 		t.Fatal(err)
 	}
 	blocked := filepath.Join(p.dir, logFolder, names[1], "x") // a folder of that name
@@ -167,7 +167,7 @@ func TestAFileThatCannotBeKept(t *testing.T) {
 	if err := f.Remove(names[1]); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.Remove(names[2]), p.note(0x1000, begun.Add(time.Hour/2))); err != nil {
+	if err := errors.Join(f.Remove(names[2]), p.note(0x1000, 0x1000, begun.Add(time.Hour/2))); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(from); err != nil || len(left) > 0 {
