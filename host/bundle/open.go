@@ -106,6 +106,7 @@ type Bundle struct {
 	Builds   map[string]*build.Result  // of the modules that were built
 
 	engine      *runtime.Engine
+	borrowed    bool // the engine is another bundle's, see Replica
 	loadOnly    bool
 	loaded      map[string]*loaded
 	modules     map[string]*host.Module
@@ -331,7 +332,11 @@ func (b *Bundle) Close(ctx context.Context) error {
 	if b.system != nil && ended == nil {
 		b.endProbation()
 	}
-	return errors.Join(ended, b.waitServices(ctx), b.closeStore(), b.services.folder.Close(), b.engine.Close(ctx))
+	ended = errors.Join(ended, b.waitServices(ctx), b.closeStore(), b.services.folder.Close())
+	if b.borrowed {
+		return ended
+	}
+	return errors.Join(ended, b.engine.Close(ctx))
 }
 
 // Start starts the bundle's actors in a new system. change may adjust its
