@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // The general invariants.
 
 // event adds an event to the history, and checks what can be seen of it.
-func (r *Run) event(e *host.Event) {
+func (r *Run) event(s *seat, e *host.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	path := e.Ref.Path()
@@ -31,32 +32,33 @@ func (r *Run) event(e *host.Event) {
 	if strings.HasPrefix(path, "/system") {
 		return
 	}
+	at := livingKey(path, e.Ref.UID())
 	switch e.Kind {
 	case host.EventStarted:
-		l, ok := r.living[path]
+		l, ok := r.living[at]
 		switch {
 		case ok && l.ref == e.Ref.UID():
 			r.violate("incarnations are counted", "%s has begun twice as incarnation %d", path, e.Incarnation)
 		case ok:
 			r.violate("one actor a path", "%s has begun, and the actor of that path before it has not ended", path)
 		}
-		r.living[path] = living{e.Ref.UID(), e.Incarnation}
+		r.living[at] = living{e.Ref.UID(), e.Incarnation}
 	case host.EventRestarted:
-		l, ok := r.living[path]
+		l, ok := r.living[at]
 		if ok && l.ref == e.Ref.UID() && l.incarnation >= e.Incarnation {
 			r.violate("incarnations are counted", "%s has restarted as incarnation %d after %d", path, e.Incarnation, l.incarnation)
 		}
-		r.living[path] = living{e.Ref.UID(), e.Incarnation}
+		r.living[at] = living{e.Ref.UID(), e.Incarnation}
 	case host.EventStopped:
-		if l, ok := r.living[path]; ok && l.ref == e.Ref.UID() {
-			delete(r.living, path)
+		if l, ok := r.living[at]; ok && l.ref == e.Ref.UID() {
+			delete(r.living, at)
 		}
 		delete(r.cut, e.Ref.UID())
 		delete(r.begun, e.Ref.UID())
 	}
 	switch e.Kind {
 	case host.EventFailed, host.EventRestarted, host.EventStopped, host.EventEscalated, host.EventDeadLetter, host.EventRefused, host.EventLog:
-		r.note("%s", tell(e, path, note, text))
+		r.note("%s", r.pathOf(s, tell(e, path, note, text)))
 	}
 }
 
@@ -95,9 +97,11 @@ func (r *Run) Quiet() bool {
 	if held > 0 {
 		return false
 	}
-	for _, i := range r.sys.View().AppendInfo(nil) {
-		if i.Mailbox > 0 && !i.Paused {
-			return false
+	for _, s := range r.seats {
+		for _, i := range s.sys.View().AppendInfo(nil) {
+			if i.Mailbox > 0 && !i.Paused {
+				return false
+			}
 		}
 	}
 	return true
@@ -105,28 +109,36 @@ func (r *Run) Quiet() bool {
 
 // Settled is Quiet, and no actor waits for an answer.
 func (r *Run) Settled() bool {
-	if !r.Quiet() {
-		return false
-	}
-	for _, i := range r.sys.View().AppendInfo(nil) {
+	return r.Quiet() && !slices.ContainsFunc(r.seats, func(s *seat) bool { return asks(s.sys) })
+}
+
+// asks reports whether an actor of a system waits for an answer.
+func asks(sys *host.System) bool {
+	for _, i := range sys.View().AppendInfo(nil) {
 		if !strings.HasPrefix(i.Ref.Path(), "/user/") {
 			continue
 		}
-		if x, err := r.sys.View().Inspect(done, i.Ref); err == nil && x.Counts != nil && x.Counts.Asks > 0 {
-			return false
+		if x, err := sys.View().Inspect(done, i.Ref); err == nil && x.Counts != nil && x.Counts.Asks > 0 {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // CheckBounds checks that no actor holds more than it may. It is called between two steps.
 func (r *Run) CheckBounds() {
-	for _, i := range r.sys.View().AppendInfo(nil) {
+	for _, s := range r.seats {
+		r.checkBounds(s.sys)
+	}
+}
+
+func (r *Run) checkBounds(sys *host.System) {
+	for _, i := range sys.View().AppendInfo(nil) {
 		path := i.Ref.Path()
 		if !strings.HasPrefix(path, "/user/") {
 			continue
 		}
-		x, err := r.sys.View().Inspect(done, i.Ref)
+		x, err := sys.View().Inspect(done, i.Ref)
 		if err != nil {
 			continue
 		}
@@ -170,7 +182,13 @@ func (r *Run) CheckEnd(bound time.Duration) {
 	if held != 0 {
 		r.Violate("every mailbox empties", "%d bytes of messages are still held back", held)
 	}
-	for _, i := range r.sys.View().AppendInfo(nil) {
+	for _, s := range r.seats {
+		r.checkEnd(s.sys, bound)
+	}
+}
+
+func (r *Run) checkEnd(sys *host.System, bound time.Duration) {
+	for _, i := range sys.View().AppendInfo(nil) {
 		path := i.Ref.Path()
 		if i.Mailbox > 0 && !i.Paused {
 			r.Violate("every mailbox empties", "%s has %d messages %v after the end of the faults; it is %s", path, i.Mailbox, bound, i.State)
@@ -178,7 +196,7 @@ func (r *Run) CheckEnd(bound time.Duration) {
 		if !strings.HasPrefix(path, "/user/") {
 			continue
 		}
-		x, err := r.sys.View().Inspect(done, i.Ref)
+		x, err := sys.View().Inspect(done, i.Ref)
 		if err == nil && i.Mailbox == 0 && x.Mailbox == 0 && x.MailboxBytes != 0 {
 			r.Violate("accounts", "%s has no message, and its mailbox holds %d bytes", path, x.MailboxBytes)
 		}

@@ -30,6 +30,9 @@ const (
 	DiskFails    Class = "disk"          // a call of the store's disk fails; bundles with durable actors only, as Death
 	Death        Class = "death"         // the process dies, and another one begins with what it has left
 	Upgrade      Class = "upgrade"       // the code of guests is exchanged, and their state kept; bundles only
+	NodeKill     Class = "node-kill"     // a node dies, and begins again later; scenarios with nodes only, as the next two
+	NodePause    Class = "node-pause"    // a node stands still, for less than its lease or for longer
+	NodePart     Class = "node-part"     // a node does not reach some others, or is not reached by them
 )
 
 // Bounds of faults.
@@ -64,6 +67,9 @@ var classes = []class{
 	{DiskFails, "a write or a sync of the store fails", [2]float64{0.001, 0.03}},
 	{Death, "the process dies, with all or a part of what was not synced, and another one begins", [2]float64{0.001, 0.02}},
 	{Upgrade, "the code of guests is exchanged for the same code, and their state goes over", [2]float64{0.001, 0.02}},
+	{NodeKill, "a node dies, and begins again later", [2]float64{0.005, 0.05}},
+	{NodePause, "a node stands still, for less than its lease or for longer", [2]float64{0.005, 0.05}},
+	{NodePart, "a node does not reach some others, or is not reached by them", [2]float64{0.005, 0.05}},
 }
 
 // Classes are the names of all classes, in the order of the documentation.
@@ -74,6 +80,9 @@ func Classes() []Class {
 	}
 	return names
 }
+
+// OfNodes reports whether faults of a class happen to nodes of a cluster.
+func (c Class) OfNodes() bool { return c == NodeKill || c == NodePause || c == NodePart }
 
 // Doc says in a line what faults of a class are; "" if there is no such class.
 func (c Class) Doc() string {

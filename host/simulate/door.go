@@ -227,6 +227,7 @@ func (d *door) judge(e *host.Envelope, from string) (verdict, time.Duration) {
 	wait := func(arg uint64) time.Duration { return time.Duration(1+arg%uint64(MostDelay)) >> (arg >> 40 % 12) }
 	link := from + ">" + d.path
 	switch {
+	case r.betweenSystems(from, d.path):
 	case service && e.Kind == abi.KindMessage:
 		if e.Correlation != 0 {
 			if _, yes := r.strikes(ServiceFails, from, link); yes {
@@ -304,7 +305,7 @@ func (d *door) late1(e *host.Envelope) {
 		d.host.Dropped(e, host.DeadDropped)
 		return
 	}
-	d.r.sys.Wake(d.ref)
+	d.r.wake(d.ref)
 }
 
 // release delivers what is late of a sender, in order.

@@ -46,8 +46,8 @@ type Run struct {
 	places  Places
 	start   time.Time
 	virtual *host.VirtualClock
-	sys     *host.System
-	events  *host.Subscription
+	sys     *host.System // the only one; nil: there are several
+	seats   []*seat
 
 	mu      sync.Mutex
 	rnd     *rand.PCG
@@ -99,12 +99,18 @@ func NewRun(p Plan, clock *host.VirtualClock, places Places) *Run {
 	return r
 }
 
+// From says when what is shown of the run begins, if its clock has begun earlier.
+func (r *Run) From(start time.Time) { r.start = start }
+
 // Configure has a system be run by the plan. The system's clock becomes the run's.
-func (r *Run) Configure(cfg host.Config) host.Config {
+func (r *Run) Configure(cfg host.Config) host.Config { return r.ConfigureOn(cfg, r.virtual) }
+
+// ConfigureOn is Configure for a system in the time of another clock: that of its node.
+func (r *Run) ConfigureOn(cfg host.Config, clock host.Clock) host.Config {
 	cfg = cfg.WithSeed(r.plan.Seed).WithOrder(r.next).WithThroughput(max(r.plan.Spell, 1)).
-		WithFaults(r.turn).WithAllowance(r.allowance).WithMailboxes(r.mailbox).WithClock(wall{r.virtual, r})
+		WithFaults(r.turn).WithAllowance(r.allowance).WithMailboxes(r.mailbox).WithClock(wall{clock, r})
 	if r.between != nil {
-		cfg = cfg.WithClock(r.between(wall{r.virtual, r}))
+		cfg = cfg.WithClock(r.between(wall{clock, r}))
 	}
 	if r.plan.Awake > 0 {
 		cfg = cfg.WithMostAwake(r.plan.Awake)
@@ -115,7 +121,7 @@ func (r *Run) Configure(cfg host.Config) host.Config {
 // Begin takes the system, before any actor of it has been started.
 func (r *Run) Begin(sys *host.System) {
 	r.sys = sys
-	r.events = sys.Subscribe(mostEvents, nil)
+	r.seats = []*seat{{sys: sys, events: sys.Subscribe(mostEvents, nil)}}
 }
 
 // Watch calls f with each event, in order, within Step.
@@ -368,7 +374,7 @@ func (r *Run) strikes(c Class, path, place string) (arg uint64, yes bool) {
 
 // Step runs one actor, and reports false if none has work. Then it checks what can be checked at any time.
 func (r *Run) Step() bool {
-	more := r.sys.Step()
+	more := r.step()
 	if r.disk != nil {
 		r.mu.Lock()
 		r.once.stepped(r.sys, r.doors)
@@ -387,18 +393,24 @@ func (r *Run) still() bool { return r.disk != nil && (r.disk.dead || r.phase != 
 
 // drain reads the events that have come.
 func (r *Run) drain() {
+	for _, s := range r.seats {
+		r.drainOf(s)
+	}
+}
+
+func (r *Run) drainOf(s *seat) {
 	for {
 		select {
-		case e, ok := <-r.events.C():
+		case e, ok := <-s.events.C():
 			if !ok {
 				return
 			}
-			r.event(&e)
+			r.event(s, &e)
 			for _, f := range r.seen {
 				f(&e)
 			}
 		default:
-			if n := r.events.Dropped(); n > 0 {
+			if n := s.events.Dropped(); n > 0 {
 				r.Violate("history", "%d events came faster than they could be read", n)
 			}
 			return

@@ -49,6 +49,9 @@ func (s *Shared) Lease() time.Duration { return s.lease }
 // do has f done with the values, some time later, and then what it returns on the machine.
 func (s *Shared) do(f func(*values) func(), fails func(error)) {
 	w := s.m.world
+	if s.m.buried { // nothing is put into the world's time any more
+		return
+	}
 	w.Clock.AfterFunc(sharedTime, func() {
 		switch {
 		case s.m.unreached(func() { fails(ErrDirectory) }):
@@ -141,6 +144,9 @@ func (s *Shared) Watch(each func(string, []byte, uint64), ready func()) (stop fu
 	}
 	try()
 	return func() {
+		if s.m.buried {
+			return
+		}
 		s.m.world.Clock.AfterFunc(0, func() {
 			x.over = true
 			if v := s.m.world.shared[s.name]; v != nil {

@@ -160,11 +160,20 @@ func (m *Machine) Now() time.Time { return m.start.Add(m.Since()) }
 
 // AfterFunc implements host.Clock.
 func (m *Machine) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if m.buried {
+		return never{}
+	}
 	if m.rate != 1 {
 		d = 1 + time.Duration(float64(max(d, 0))/m.rate)
 	}
 	return m.world.Clock.AfterFunc(d, func() { m.run(f) })
 }
+
+// never is a timer of a machine that is no more.
+type never struct{}
+
+// Stop implements clock.Timer.
+func (never) Stop() bool { return false }
 
 // Cut loses packets from one machine to another, or with false no longer.
 func (w *World) Cut(from, to *Machine, cut bool) { w.cut[[2]*Machine{from, to}] = cut }
