@@ -32,6 +32,10 @@ func (c *checker) check(n *yaml.Node, s *shape, where string) {
 		}
 	case kindMatch:
 		c.value(n, true)
+	case kindNodes:
+		c.checkNodes(n, s)
+	case kindPart:
+		c.checkPart(n, s)
 	case kindList:
 		if n.Kind != yaml.SequenceNode {
 			c.mismatch(n, s, where)
@@ -101,7 +105,10 @@ func (c *checker) verbOf(n *yaml.Node) *verb {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		j := slices.IndexFunc(verbs, func(v verb) bool { return v.name == k.Value })
-		if kind := n.Content[i+1].Kind; j >= 0 && (verbs[j].of.kind == kindList) != (kind == yaml.SequenceNode) { // http has two meanings
+		if k.Value == "pause" && at(n, "for") != nil { // of a node
+			j = slices.IndexFunc(verbs, func(v verb) bool { return v.name == k.Value && v.node() })
+		}
+		if kind := n.Content[i+1].Kind; j >= 0 && k.Value == "http" && (verbs[j].of.kind == kindList) != (kind == yaml.SequenceNode) { // http has two meanings
 			if other := slices.IndexFunc(verbs[j+1:], func(v verb) bool { return v.name == k.Value }); other >= 0 {
 				j += 1 + other
 			}
@@ -148,11 +155,11 @@ func (c *checker) step(n *yaml.Node) {
 		c.at(at(n, given[1]), "%s and %s cannot be combined", given[0], given[1])
 	case v.name == "reply" && len(given) == 0:
 		c.at(n, "reply needs message, or error")
-	case v.name == "expect-state" && len(n.Content) == 2:
+	case v.name == "expect-state" && (len(n.Content) == 2 || len(n.Content) == 4 && at(n, "on") != nil):
 		c.at(n, "expect-state needs at least one of alive, state, restarts, crashes, incarnation, mailbox, children")
 	}
 	c.outside(n, v)
-	if alive := at(n, "alive"); alive != nil && alive.Value == "false" && len(n.Content) > 4 {
+	if alive := at(n, "alive"); alive != nil && alive.Value == "false" && (len(n.Content) > 6 || len(n.Content) > 4 && at(n, "on") == nil) {
 		c.at(alive, "of an actor that is not alive there is nothing else to say")
 	}
 	if t := at(n, "tolerance"); t != nil && at(n, "after") == nil {

@@ -19,14 +19,14 @@ func (w *world) expect(s *step) error {
 	p := w.probe(s.object())
 	within := s.span("within", DefaultWithin)
 	var m received
-	got, err := w.until(within, func() (ok bool) { m, ok = p.take(); return ok })
+	got, err := w.until(within, func() (ok bool) { m, ok = p.take(s.text("on")); return ok })
 	switch {
 	case err != nil:
 		return err
 	case !got:
 		return &stepError{what: fmt.Sprintf("%s got no message within %v", p.name, within), want: w.wanted(s, "message")}
 	}
-	w.note("%s got from %s: %s", p.name, m.Sender.Path(), shownPayload(m.Payload))
+	w.noteOf(m.node, "%s got from %s: %s", p.name, m.Sender.Path(), shownPayload(m.Payload))
 	if from := s.text("from"); from != "" && !glob.Match(pathOf(from), m.Sender.Path()) {
 		return &stepError{what: "it is from another sender", want: "from " + pathOf(from), got: fmt.Sprintf("from %s: %s", m.Sender.Path(), shownPayload(m.Payload))}
 	}
@@ -46,7 +46,7 @@ func (w *world) expectNone(s *step) error {
 	p := w.probe(s.object())
 	d := s.span("for", 0)
 	var m received
-	got, err := w.until(d, func() (ok bool) { m, ok = p.take(); return ok })
+	got, err := w.until(d, func() (ok bool) { m, ok = p.take(s.text("on")); return ok })
 	if err != nil || !got {
 		return err
 	}
@@ -58,17 +58,17 @@ func (w *world) after(what string, e *entry) { w.cursor[what] = e.seen }
 
 func (w *world) expectRestart(s *step) error {
 	path := pathOf(s.object())
-	cursor := "restart " + path
+	cursor := "restart " + s.text("on") + path
 	var failed, restarted *entry
 	find := func() bool {
 		of := func(k host.EventKind) func(*host.Event) bool {
 			return func(e *host.Event) bool { return e.Kind == k && e.Ref.Path() == path }
 		}
-		if restarted = w.history.find(w.cursor[cursor], of(host.EventRestarted)); restarted == nil {
+		if restarted = w.history.find(w.cursor[cursor], s.text("on"), of(host.EventRestarted)); restarted == nil {
 			return false
 		}
 		failed = w.history.last(func(e *host.Event) bool {
-			return of(host.EventFailed)(e) && !e.Time.After(restarted.Time) && e.Incarnation+1 == restarted.Incarnation
+			return of(host.EventFailed)(e) && e.Ref.UID() == restarted.Ref.UID() && !e.Time.After(restarted.Time) && e.Incarnation+1 == restarted.Incarnation
 		})
 		return true
 	}
@@ -80,7 +80,7 @@ func (w *world) expectRestart(s *step) error {
 		return err
 	case !got:
 		e := &stepError{what: fmt.Sprintf("%s was not restarted within %v", path, within)}
-		if ref, err := w.sys.Lookup(path); err == nil {
+		if ref, err := w.lookup(path); err == nil {
 			e.hint = w.state(ref)
 		} else {
 			e.hint = w.why(path)
@@ -124,11 +124,11 @@ func (s *step) slack() time.Duration {
 
 func (w *world) expectStopped(s *step) error {
 	path := pathOf(s.object())
-	cursor := "stopped " + path
+	cursor := "stopped " + s.text("on") + path
 	var e *entry
 	within := s.span("within", DefaultWithin)
 	got, err := w.until(within, func() bool {
-		e = w.history.find(w.cursor[cursor], func(e *host.Event) bool { return e.Kind == host.EventStopped && e.Ref.Path() == path })
+		e = w.history.find(w.cursor[cursor], s.text("on"), func(e *host.Event) bool { return e.Kind == host.EventStopped && e.Ref.Path() == path })
 		return e != nil
 	})
 	switch {
@@ -153,7 +153,7 @@ func (w *world) expectEvent(s *step) error {
 	var e *entry
 	within := s.span("within", DefaultWithin)
 	got, err := w.until(within, func() bool {
-		e = w.history.find(w.cursor["event"], func(e *host.Event) bool {
+		e = w.history.find(w.cursor["event"], s.text("on"), func(e *host.Event) bool {
 			return e.Kind.String() == kind && (actor == "" || glob.Match(pathOf(actor), who(e))) && (text == "" || glob.Match(text, saying(e)))
 		})
 		return e != nil
@@ -229,7 +229,7 @@ func (w *world) compareText(s *step, data []byte, exact, what string) error {
 
 func (w *world) expectState(s *step) error {
 	path := pathOf(s.object())
-	ref, err := w.sys.Lookup(path)
+	ref, err := w.lookup(path)
 	alive := err == nil
 	if s.has("alive") {
 		if want := s.text("alive") == "true"; want != alive {
@@ -248,7 +248,7 @@ func (w *world) expectState(s *step) error {
 	if _, err := w.ref(path); err != nil {
 		return err
 	}
-	i, err := w.sys.View().Info(ref)
+	i, err := w.of(ref).sys.View().Info(ref)
 	if err != nil {
 		return &stepError{what: plain(err)}
 	}

@@ -29,6 +29,7 @@ type faultyMailbox struct {
 	host.HostedMailbox
 	path  string
 	world *world
+	at    *place
 	keys  keyed.Config // of a keyed actor
 	host  host.MailboxHost
 
@@ -66,16 +67,16 @@ func keeperOf(p string) (above, name string) {
 
 // faultyMailbox makes the mailbox of an actor.
 func (w *world) faultyMailbox(path string, a *bundle.Actor) func(host.MailboxLimits) host.Mailbox {
-	box := a.Mailbox
+	box, p := a.Mailbox, w.place
 	return func(l host.MailboxLimits) host.Mailbox {
-		m := &faultyMailbox{HostedMailbox: box.Make(l).(host.HostedMailbox), path: path, world: w, crashing: map[*host.Envelope]*fault{}}
+		m := &faultyMailbox{HostedMailbox: box.Make(l).(host.HostedMailbox), path: path, world: w, at: p, crashing: map[*host.Envelope]*fault{}}
 		if k := a.Keyed; k != nil {
 			m.keys = keyed.New(host.Props{}).WithField(k.Field)
 			if k.Header != "" {
 				m.keys = m.keys.WithHeader(k.Header)
 			}
 		}
-		w.faultyMailboxes[path] = m
+		p.faultyMailboxes[path] = m
 		return m
 	}
 }
@@ -170,14 +171,14 @@ func (m *faultyMailbox) Push(e *host.Envelope) error {
 		}
 		return err
 	}
-	m.world.note("%s: a message to %s: %s", f.verb, m.path, shownPayload(e.Payload))
+	m.world.noteAt(m.at, "%s: a message to %s: %s", f.verb, m.path, shownPayload(e.Payload))
 	switch f.verb {
 	case "drop":
 		e.Free()
 		return nil
 	case "delay":
 		m.world.hold(e.Size())
-		m.world.clock.AfterFunc(f.by, func() { m.late(e) })
+		m.at.after(f.by, func() { m.late(e) })
 		return nil
 	case "reorder":
 		m.world.hold(e.Size())
@@ -185,7 +186,7 @@ func (m *faultyMailbox) Push(e *host.Envelope) error {
 		m.mu.Lock()
 		m.passed = append(m.passed, o)
 		m.mu.Unlock()
-		m.world.clock.AfterFunc(0, func() { m.notPassed(o) })
+		m.at.after(0, func() { m.notPassed(o) })
 		return nil
 	case "duplicate":
 		second := &host.Envelope{
@@ -246,8 +247,8 @@ func (m *faultyMailbox) keep(e *host.Envelope) {
 func (m *faultyMailbox) late(e *host.Envelope) {
 	m.world.release(e.Size())
 	m.keep(e)
-	if ref, err := m.world.sys.Lookup(m.path); err == nil {
-		m.world.sys.Wake(ref)
+	if ref, err := m.at.sys.Lookup(m.path); err == nil {
+		m.at.sys.Wake(ref)
 	}
 }
 
@@ -272,8 +273,8 @@ func (m *faultyMailbox) Peek() *host.Envelope {
 		return e
 	}
 	m.HostedMailbox.Pop()
-	if ref, err := m.world.sys.Lookup(m.path); err == nil {
-		_ = m.world.sys.Operate().Crash(ref, f.kind, f.reason)
+	if ref, err := m.at.sys.Lookup(m.path); err == nil {
+		_ = m.at.sys.Operate().Crash(ref, f.kind, f.reason)
 	}
 	m.host.Dropped(e, host.DeadCrashed)
 	return nil
@@ -288,7 +289,7 @@ func (m *faultyMailbox) failed() {
 	was := m.failing
 	m.failing = false
 	m.mu.Unlock()
-	if ref, err := m.world.sys.Lookup(m.path); was && err == nil {
-		m.world.sys.Wake(ref)
+	if ref, err := m.at.sys.Lookup(m.path); was && err == nil {
+		m.at.sys.Wake(ref)
 	}
 }

@@ -27,13 +27,14 @@ func (b *eager) Push(e *host.Envelope) error {
 // another one that is in the same envelope for it.
 func TestEnvelopesAreUsedAgain(t *testing.T) {
 	box := &eager{}
-	w := &world{clock: host.NewVirtualClock(time.Time{})}
+	w := &world{place: newPlace("", nil), clock: host.NewVirtualClock(time.Time{})}
+	w.place.clock = w.clock
 	var err error
 	if w.sys, err = host.New(host.NewConfig("test").WithManual().WithClock(w.clock)); err != nil {
 		t.Fatal(err)
 	}
 	defer w.sys.Close(t.Context())
-	m := &faultyMailbox{HostedMailbox: box, path: "/user/a", world: w, crashing: map[*host.Envelope]*fault{}}
+	m := &faultyMailbox{HostedMailbox: box, path: "/user/a", world: w, at: w.place, crashing: map[*host.Envelope]*fault{}}
 	push := func(e *host.Envelope, n uint64) {
 		t.Helper()
 		e.Kind, e.Correlation = abi.KindMessage, n
@@ -88,14 +89,15 @@ func TestTheDoomedAreForgottenWithTheirMessage(t *testing.T) {
 		{"given up while the actor waits for its restart", func(m *faultyMailbox, _ *host.Envelope) error { m.Trim(0); return nil }, 1},
 		{"taken without a look", func(m *faultyMailbox, _ *host.Envelope) error { m.Pop(); return nil }, 0},
 	} {
-		w := &world{clock: host.NewVirtualClock(time.Time{})}
+		w := &world{place: newPlace("", nil), clock: host.NewVirtualClock(time.Time{})}
+		w.place.clock = w.clock
 		var err error
 		if w.sys, err = host.New(host.NewConfig("test").WithManual().WithClock(w.clock)); err != nil {
 			t.Fatal(err)
 		}
 		defer w.sys.Close(t.Context())
 		box := mailbox.New(mailbox.DropOldest).Make(host.MailboxLimits{Messages: 1, Bytes: 1 << 20}).(host.HostedMailbox)
-		m, owner := &faultyMailbox{HostedMailbox: box, path: "/user/a", world: w, crashing: map[*host.Envelope]*fault{}}, &dropping{}
+		m, owner := &faultyMailbox{HostedMailbox: box, path: "/user/a", world: w, at: w.place, crashing: map[*host.Envelope]*fault{}}, &dropping{}
 		m.Hosted(owner)
 		used, other := &host.Envelope{Kind: abi.KindMessage, Correlation: 1}, &host.Envelope{Kind: abi.KindMessage, Correlation: 2}
 		m.add(&fault{verb: "crash", left: 1})

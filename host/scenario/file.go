@@ -35,6 +35,7 @@ type Scenario struct {
 	config, secrets, env map[string]string
 	fakes                []*fake
 	standIns             []string // paths
+	nodes                []nodeOf // none: there is one system, and no cluster
 	steps                []step
 	invariants           []invariant
 	simulation           simulation
@@ -51,15 +52,26 @@ func (s *Scenario) ID() string {
 const Suffix = "_test.yaml"
 
 // Find lists the scenario files of a bundle: those in the folder of its manifest whose names end
-// with Suffix, sorted.
+// with Suffix, sorted. NAME_test.yaml is for the manifest NAME.yaml alone if there is one beside it; a manifest that has such a
+// file has no others.
 func Find(m *bundle.Manifest) ([]string, error) {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
 		return nil, err
 	}
+	manifest := func(test string) string { return strings.TrimSuffix(test, Suffix) + ".yaml" }
+	own := filepath.Base(m.File)
+	is := map[string]bool{}
+	for _, e := range entries {
+		is[e.Name()] = !e.IsDir()
+	}
+	only := is[strings.TrimSuffix(own, ".yaml")+Suffix]
 	var files []string
 	for _, e := range entries {
-		if !e.IsDir() && strings.HasSuffix(e.Name(), Suffix) {
+		if is[e.Name()] && strings.HasSuffix(e.Name(), Suffix) {
+			if of := manifest(e.Name()); of != own && (only || is[of]) {
+				continue
+			}
 			files = append(files, filepath.Join(filepath.Dir(m.File), e.Name()))
 		}
 	}
@@ -132,6 +144,9 @@ func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
 		s.standIns = append(s.standIns, c.places(at(from, "stand-ins"))...)
 		s.invariants = append(s.invariants, c.invariants(at(from, "invariants"))...)
 		c.simulation(&s.simulation, at(from, "simulation"))
+		if x := at(from, "nodes"); x != nil {
+			s.nodes = c.nodesOf(x)
+		}
 		for _, f := range settings {
 			if x := at(from, f.name); x != nil {
 				s.settings[f.name] = x
@@ -150,6 +165,7 @@ func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
 	for _, x := range steps.Content {
 		s.steps = append(s.steps, step{verb: c.verbOf(x), n: x, fakes: c.fakes(at(x, "http"))})
 	}
+	c.nodeSteps(s)
 	return s
 }
 

@@ -20,6 +20,9 @@ func (f *File) Fits(m *bundle.Manifest) error {
 		x := fitting{checker: c, Scenario: s, actors: actors, paths: slices.Concat(paths, s.standIns), probes: s.probes()}
 		x.services(m)
 		x.stands()
+		if n := s.settings["nodes"]; n != nil && m.Cluster == nil {
+			x.at(n, "nodes are for bundles that may join a cluster, and the manifest has no cluster")
+		}
 		for i := range s.steps {
 			x.fits(&s.steps[i])
 		}
@@ -112,6 +115,10 @@ func eachRef(n *yaml.Node, f func(*yaml.Node)) {
 
 func (x *fitting) fits(s *step) {
 	target := at(s.n, s.verb.name)
+	if s.verb.about && s.verb.name == "pause" && slices.ContainsFunc(x.nodes, func(o nodeOf) bool { return o.name == target.Value }) && x.actors[pathOf(target.Value)] == nil {
+		x.at(target, "pause: the node %s needs for, which says how long it stands still", target.Value)
+		return
+	}
 	if s.verb.about {
 		x.actor(target)
 	}

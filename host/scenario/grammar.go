@@ -40,10 +40,12 @@ const (
 	kindList
 	kindMapping
 	kindObject
+	kindNodes // a number, or a list
+	kindPart
 )
 
 var kindNames = [...]string{"a text", "true or false", "a whole number", "a duration such as 100ms", "a duration or a percentage, such as 5ms or 20%",
-	"a time such as 2026-01-31T09:00:00Z", "a value", "a value", "a list", "a mapping", "a mapping"}
+	"a time such as 2026-01-31T09:00:00Z", "a value", "a value", "a list", "a mapping", "a mapping", "a number or a list", "a text such as a, b | c"}
 
 func text(doc string, enum ...string) *shape { return &shape{kind: kindText, doc: doc, enum: enum} }
 func boolean(doc string) *shape              { return &shape{kind: kindBool, doc: doc} }
@@ -87,7 +89,7 @@ const likeDoc = "what it is like: keys that are not named do not matter, and the
 const restIsText = "a pattern, where * and ? are wild"
 
 // verbs are all that a step may do.
-var verbs = []verb{
+var verbs = withNodes([]verb{
 	{"send", text("sends a message to an actor: the name of one at the top, or a path"), []field{
 		must("message", value("the message, sent as CBOR")),
 		may("from", text("the probe that sends it, and gets the answer; default: nobody")),
@@ -178,7 +180,7 @@ var verbs = []verb{
 		may("closed", whole("it is closed by the other side, with this code", 1000, 4999)),
 		within,
 	}, false},
-}
+})
 
 var fakeShape = object("an answer of a web server",
 	must("url", text("of what requests; "+restIsText)),
@@ -196,6 +198,7 @@ var fakeShape = object("an answer of a web server",
 var settings = []field{
 	may("seed", whole("randomness, jitter and refs come from it; default: 1", 0, 1<<53)),
 	may("start", &shape{kind: kindTime, doc: "the time at which it begins; default: 2026-01-01T00:00:00Z"}),
+	may("nodes", nodesShape),
 	may("config", texts("values of the service config: they replace those of the manifest")),
 	may("secrets", texts("secrets of the service config; there are no others")),
 	may("env", texts("variables of the environment, for services; there are no others")),
@@ -250,11 +253,13 @@ func stepFields() (all []field) {
 }
 
 func verbNames() []string {
-	names := make([]string, len(verbs))
-	for i, v := range verbs {
-		names[i] = v.name
+	var names []string
+	for _, v := range verbs {
+		if !slices.Contains(names, v.name) { // some have two meanings
+			names = append(names, v.name)
+		}
 	}
-	return slices.Compact(names)
+	return names
 }
 
 func kindsOfFailure() (names []string) {
@@ -323,6 +328,13 @@ func schemaOf(s *shape) map[string]any {
 		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+|[0-9]+(\.[0-9]+)?%)$`
 	case kindTime:
 		m["type"], m["format"] = "string", "date-time"
+	case kindNodes:
+		m["oneOf"] = []any{
+			map[string]any{"type": "integer", "minimum": s.min, "maximum": s.max},
+			map[string]any{"type": "array", "items": schemaOf(s.of), "minItems": s.min, "maxItems": s.max},
+		}
+	case kindPart:
+		m["type"], m["items"] = []string{"string", "array"}, map[string]any{"type": "string"}
 	case kindList:
 		m["type"], m["items"] = "array", schemaOf(s.of)
 	case kindMapping:

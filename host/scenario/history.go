@@ -24,12 +24,14 @@ type history struct {
 	gone   uint64     // how many were forgotten
 	lines  []line     // the last ones
 	lost   uint64     // how many came faster than they could be read
+	hidden bool       // what happens is before the beginning, and is not reported
 	begun  bool       // the first step is next; starts of actors before it are not reported
 }
 
 type entry struct {
 	host.Event
 	seen uint64 // its number, from 1
+	node string // empty: there is only one system
 }
 
 type line struct {
@@ -37,7 +39,7 @@ type line struct {
 	text string
 }
 
-func (h *history) add(e host.Event) {
+func (h *history) add(e host.Event, node string) {
 	e.Text, e.Note = printable.Clip(e.Text, mostText), printable.Clip(e.Note, mostText)
 	e.Mail = nil
 	if e.Failure != nil { // shared
@@ -52,10 +54,18 @@ func (h *history) add(e host.Event) {
 		h.events = h.events[:n]
 		h.gone += uint64(mostEvents - n)
 	}
-	h.events = append(h.events, entry{e, h.gone + uint64(len(h.events)) + 1})
-	if (h.begun || e.Kind != host.EventStarted) && e.Kind != host.EventTerminated && !strings.HasPrefix(e.Ref.Path(), "/system") {
-		h.note(e.Time, telling(&e))
+	h.events = append(h.events, entry{e, h.gone + uint64(len(h.events)) + 1, node})
+	if !h.hidden && (h.begun || e.Kind != host.EventStarted) && e.Kind != host.EventTerminated && !strings.HasPrefix(e.Ref.Path(), "/system") {
+		h.note(e.Time, of(node, telling(&e)))
 	}
+}
+
+// of is a line about a node.
+func of(node, text string) string {
+	if node == "" {
+		return text
+	}
+	return node + ": " + text
 }
 
 func (h *history) note(at time.Time, text string) {
@@ -67,10 +77,10 @@ func (h *history) note(at time.Time, text string) {
 	h.lines = append(h.lines, line{at, printable.Line(text, mostText)})
 }
 
-// find is the first matching event after a number; nil if there is none.
-func (h *history) find(behind uint64, fits func(*host.Event) bool) *entry {
+// find is the first matching event after a number, of a node or with "" of any; nil if there is none.
+func (h *history) find(behind uint64, node string, fits func(*host.Event) bool) *entry {
 	for i := range h.events {
-		if e := &h.events[i]; e.seen > behind && fits(&e.Event) {
+		if e := &h.events[i]; e.seen > behind && (node == "" || e.node == node) && fits(&e.Event) {
 			return e
 		}
 	}

@@ -226,6 +226,9 @@ func TestEveryKeyTakesEffect(t *testing.T) {
 			}
 		})
 	}
+	for _, k := range nodeKeys { // TestEveryKeyOfNodes
+		named = append(named, k.key)
+	}
 	for _, name := range declared() {
 		if !slices.Contains(named, name) {
 			t.Errorf("the key %s is declared, and no test shows that it takes effect", name)

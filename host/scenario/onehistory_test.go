@@ -30,7 +30,7 @@ func TestOneHistory(t *testing.T) {
 	case testing.Short():
 		t.Skip("compiles a guest")
 	}
-	bundles := []string{"testdata"}
+	bundles := []string{"testdata", "testdata/nodes"}
 	if asked != "" || !race.Enabled {
 		for _, name := range samples {
 			bundles = append(bundles, filepath.Join("../../samples", name))

@@ -378,7 +378,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	var h history
 	long := strings.Repeat("x", 1<<16)
 	for i := range mostEvents + 10 {
-		h.add(host.Event{Kind: host.EventFailed, Text: long, Note: long, Incarnation: uint64(i), Failure: &abi.Failure{Reason: long, Message: long, GuestStack: long}})
+		h.add(host.Event{Kind: host.EventFailed, Text: long, Note: long, Incarnation: uint64(i), Failure: &abi.Failure{Reason: long, Message: long, GuestStack: long}}, "")
 	}
 	size := 0
 	for _, e := range h.events {
@@ -388,7 +388,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("%d events of %d bytes", len(h.events), size)
 	}
 	last := h.last(func(*host.Event) bool { return true })
-	if last.seen != mostEvents+10 || last.Incarnation != mostEvents+9 || h.find(last.seen-1, func(*host.Event) bool { return true }) == nil || h.find(last.seen, func(*host.Event) bool { return true }) != nil {
+	if last.seen != mostEvents+10 || last.Incarnation != mostEvents+9 || h.find(last.seen-1, "", func(*host.Event) bool { return true }) == nil || h.find(last.seen, "", func(*host.Event) bool { return true }) != nil {
 		t.Errorf("%d, %d", last.seen, last.Incarnation)
 	}
 }

@@ -12,15 +12,22 @@ import (
 type probe struct {
 	name  string
 	world *world
-	inbox *host.Inbox // nil: a stand-in
-	path  string      // of a stand-in
+	path  string // of a stand-in; empty: it has an inbox wherever it has sent
+	boxes []*boxOf
 	queue []received
 	open  []*host.Reply // questions that were shown, and not answered
+}
+
+// boxOf is the inbox of a probe at a place.
+type boxOf struct {
+	at    *place
+	inbox *host.Inbox
 }
 
 // received is a message of a probe.
 type received struct {
 	host.Message
+	node  string      // where it came
 	reply *host.Reply // nil: nobody waits for an answer
 }
 
@@ -40,14 +47,38 @@ func (w *world) probe(name string) *probe {
 	key := w.probeKey(name)
 	p := w.probes[key]
 	if p == nil {
-		p = &probe{name: name, world: w, inbox: w.sys.Inbox(mostReceived)}
+		p = &probe{name: name, world: w}
+		p.box(w.place)
 		w.probes[key] = p
 	}
 	return p
 }
 
+// box is the inbox of a probe at a place, made if need be; nil for a stand-in.
+func (p *probe) box(at *place) *host.Inbox {
+	if p.path != "" || at.sys == nil {
+		return nil
+	}
+	for _, x := range p.boxes {
+		if x.at == at {
+			return x.inbox
+		}
+	}
+	x := &boxOf{at, at.sys.Inbox(mostReceived)}
+	p.boxes = append(p.boxes, x)
+	return x.inbox
+}
+
+// left forgets the inboxes at a place that is there no more.
+func (p *probe) left(at *place) {
+	p.boxes = slices.DeleteFunc(p.boxes, func(x *boxOf) bool { return x.at == at })
+}
+
 // standIn is the probe in place of an actor.
 func (w *world) standIn(path string) *probe {
+	if p := w.probes[path]; p != nil && w.cluster != nil {
+		return p // one for all nodes
+	}
 	p := &probe{name: path, world: w, path: path}
 	w.probes[path] = p
 	return p
@@ -55,6 +86,7 @@ func (w *world) standIn(path string) *probe {
 
 // props makes the props of a stand-in.
 func (p *probe) props() host.Props {
+	node := p.world.name
 	return host.Func(func(ctx *host.Context, m host.Message) error {
 		if m.Kind != abi.KindMessage && m.Kind != abi.KindReply && m.Kind != abi.KindReplyError {
 			return host.ErrUnhandled
@@ -62,7 +94,7 @@ func (p *probe) props() host.Props {
 		if len(p.queue) >= mostReceived {
 			return fmt.Errorf("the stand-in has %d messages that were not expected", mostReceived)
 		}
-		got := received{Message: m.Clone()}
+		got := received{Message: m.Clone(), node: node}
 		if m.Correlation != 0 && m.Kind == abi.KindMessage {
 			got.reply, _ = ctx.Later() // nil if nobody waits any more
 		}
@@ -71,14 +103,16 @@ func (p *probe) props() host.Props {
 	})
 }
 
-// collect takes over what has come to the inbox, if there is one.
+// collect takes over what has come to the inboxes.
 func (p *probe) collect() {
-	for p.inbox != nil {
-		m, ok := p.inbox.TryReceive()
-		if !ok {
-			return
+	for _, x := range p.boxes {
+		for {
+			m, ok := x.inbox.TryReceive()
+			if !ok {
+				break
+			}
+			p.keep(received{Message: m, node: x.at.name})
 		}
-		p.keep(received{Message: m})
 	}
 }
 
@@ -98,30 +132,36 @@ func (p *probe) bytes() (n int) {
 // bytes is about what the message takes.
 func (m *received) bytes() int { return 200 + len(m.Payload) + len(m.Headers) }
 
-func (p *probe) ref() host.Ref {
-	if p.inbox != nil {
-		return p.inbox.Ref()
+// ref is the probe at a place.
+func (p *probe) ref(at *place) host.Ref {
+	if box := p.box(at); box != nil {
+		return box.Ref()
 	}
-	ref, _ := p.world.sys.Lookup(p.path)
+	ref, _ := at.sys.Lookup(p.path)
 	return ref
 }
 
-// send sends a message from the probe.
-func (p *probe) send(to host.Ref, v any) error {
-	if p.inbox != nil {
-		return p.inbox.Tell(to, v)
+// send sends a message from the probe at a place.
+func (p *probe) send(at *place, to host.Ref, v any) error {
+	if box := p.box(at); box != nil {
+		return box.Tell(to, v)
 	}
-	return p.world.sys.TellFrom(p.ref(), to, v)
+	return at.sys.TellFrom(p.ref(at), to, v)
 }
 
-// take takes the next message.
-func (p *probe) take() (received, bool) {
+// take takes the next message that came to a node, or with "" to any.
+func (p *probe) take(node string) (received, bool) {
 	p.collect()
-	if len(p.queue) == 0 {
+	i := slices.IndexFunc(p.queue, func(m received) bool { return node == "" || m.node == node })
+	if i < 0 {
 		return received{}, false
 	}
-	m := p.queue[0]
-	p.queue = p.queue[1:]
+	m := p.queue[i]
+	if i == 0 {
+		p.queue = p.queue[1:]
+	} else {
+		p.queue = slices.Delete(p.queue, i, i+1)
+	}
 	p.world.release(m.bytes())
 	if m.reply != nil {
 		p.open = append(p.open, m.reply)

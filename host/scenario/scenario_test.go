@@ -64,7 +64,7 @@ func openedWith(t testing.TB, path string, vars bundle.Variables) (*Stage, *bund
 	return st, b
 }
 
-var samples = []string{"hello", "flaky", "ledger", "chat", "crawler", "webhooks"}
+var samples = []string{"hello", "flaky", "ledger", "ledger/cluster.yaml", "chat", "crawler", "webhooks"}
 
 // The scenarios of the samples hold.
 func TestSamples(t *testing.T) {

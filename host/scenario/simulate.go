@@ -119,10 +119,20 @@ func (c *checker) classes(n *yaml.Node) []simulate.Class {
 
 // Faults are those of the classes that the scenario withstands.
 func (s *Scenario) Faults(on []simulate.Class) []simulate.Class {
-	if s.simulation.faults == nil {
-		return on
+	return slices.DeleteFunc(slices.Clone(on), func(c simulate.Class) bool {
+		return !s.has(c) || s.simulation.faults != nil && !slices.Contains(s.simulation.faults, c)
+	})
+}
+
+// has reports whether faults of a class can happen in the scenario. Nodes of a cluster have no store, and keep their code.
+func (s *Scenario) has(c simulate.Class) bool {
+	switch {
+	case c.OfNodes():
+		return len(s.nodes) > 0
+	case c == simulate.DiskFails || c == simulate.Death || c == simulate.Upgrade:
+		return len(s.nodes) == 0
 	}
-	return slices.DeleteFunc(slices.Clone(on), func(c simulate.Class) bool { return !slices.Contains(s.simulation.faults, c) })
+	return true
 }
 
 // Bug are the variables of the manifest that choose the deliberate mistake of the scenario; empty if it has none.
@@ -171,7 +181,7 @@ func (by *simulated) meet(w *world) {
 	}
 	by.run = simulate.NewRun(by.plan, w.clock, simulate.Places{
 		Spared: func(c simulate.Class, path string) bool {
-			return slices.Contains(s.standIns, path) || slices.ContainsFunc(s.simulation.spare, func(x spared) bool {
+			return slices.Contains(s.standIns, path) || w.spread(path) || slices.ContainsFunc(s.simulation.spare, func(x spared) bool {
 				return slices.Contains(x.classes, c) && matches(x.path, path)
 			})
 		},
@@ -179,6 +189,7 @@ func (by *simulated) meet(w *world) {
 			return slices.ContainsFunc(s.simulation.lossy, func(p string) bool { return matches(p, path) })
 		},
 	})
+	by.run.From(w.scenario.start)
 	if w.keepsActors() {
 		by.disk = by.run.NewDisk()
 		if slices.Contains(by.plan.On(), simulate.Upgrade) {
@@ -201,22 +212,34 @@ func (w *world) keepsActors() bool {
 			w.faulty = true
 		}
 	})
-	return some && !w.faulty
+	return some && !w.faulty && len(w.scenario.nodes) == 0 // nodes of a cluster have no store
 }
 
-func (by *simulated) configure(cfg host.Config) host.Config {
+func (by *simulated) configure(cfg host.Config, clock host.Clock) host.Config {
 	if by == nil {
 		return cfg
 	}
 	if by.box != nil {
 		cfg = cfg.WithBlackBox(by.box)
 	}
-	return by.run.Configure(cfg)
+	return by.run.ConfigureOn(cfg, clock)
 }
 
-func (by *simulated) begin(sys *host.System) {
-	if by != nil {
-		by.run.Begin(sys)
+func (by *simulated) begin(p *place, sys *host.System) {
+	if by == nil {
+		return
+	}
+	var runs func() bool
+	if p.life != nil {
+		runs = p.life.machine.Runs
+	}
+	by.run.BeginOn(p.name, sys, runs)
+}
+
+// left is told of a place that has ended.
+func (by *simulated) left(p *place) {
+	if by != nil && p.sys != nil {
+		by.run.Left(p.sys)
 	}
 }
 
@@ -236,6 +259,9 @@ func (w *world) moment(more bool) error {
 	if by == nil || by.judges && !more {
 		return w.runUntilIdle()
 	}
+	if err := w.nodeFaults(); err != nil {
+		return err
+	}
 	n := by.run.Chance("moment", w.messages, 8) // by its number, so that leaving out others does not change it
 	if n == 7 {
 		w.probe1()
@@ -246,6 +272,9 @@ func (w *world) moment(more bool) error {
 	case n == 1 && !by.judges:
 		if err := w.runUntilIdle(); err != nil {
 			return err
+		}
+		if w.cluster != nil { // something is due all the time
+			return w.advance(time.Duration(1+by.run.Chance("gap", w.messages, 1500)) * time.Millisecond)
 		}
 		if next, ok := w.clock.Next(); ok {
 			return w.advance(min(next.Sub(w.clock.Now()), time.Second))
@@ -260,7 +289,7 @@ func (w *world) moment(more bool) error {
 			return err
 		}
 		w.drain()
-		if err := w.exec.Rest(w.ctx); err != nil {
+		if err := w.rest(); err != nil {
 			return err
 		}
 	}
@@ -275,6 +304,9 @@ func (w *world) probe1() {
 		x := &w.scenario.invariants[i]
 		if !x.always || x.auditor != "" {
 			continue
+		}
+		if w.stillStands(&x.step) != nil {
+			continue // no node runs
 		}
 		to, err := w.address(x.step.object())
 		if err != nil {
@@ -428,11 +460,19 @@ func (w *world) simulate(by *simulated, o Simulating) error {
 	return w.settle(by)
 }
 
+// asksOn is asks where the actor is.
+func (w *world) asksOn(s *step) (m host.Message, err error) {
+	if err := w.stillStands(s); err != nil {
+		return m, err
+	}
+	return w.asks(s)
+}
+
 // forget drops the messages that probes have, which no step expects any more.
 func (w *world) forget() {
 	for _, p := range w.probes {
 		for {
-			if _, ok := p.take(); !ok {
+			if _, ok := p.take(""); !ok {
 				break
 			}
 		}
@@ -447,14 +487,16 @@ func (w *world) settle(by *simulated) error {
 	}
 	by.over, by.sent = true, w.messages
 	by.run.Calm()
+	w.calmNodes()
 	began := w.clock.Now()
 	bound := w.scenario.simulation.settle
 	if bound <= 0 {
 		bound = simulate.DefaultSettle
 	}
 	err := w.runUntilIdle()
-	if err == nil && !by.run.Settled() {
-		_, err = w.until(bound, by.run.Settled)
+	settled := func() bool { return w.cluster.whole() && by.run.Settled() }
+	if err == nil && !settled() {
+		_, err = w.until(bound, settled)
 	}
 	if err != nil || by.run.Err() != nil {
 		return err
@@ -470,20 +512,20 @@ func (w *world) settle(by *simulated) error {
 			continue
 		}
 		before := by.greatest[x]
-		m, err := w.asks(&x.step)
+		m, err := w.asksOn(&x.step)
 		for end := began.Add(bound); err != nil && x.becomes && by.run.Err() == nil && w.clock.Now().Before(end); {
 			if err := w.advance(time.Second); err != nil {
 				return err
 			}
 			w.quiet = true // else it would be all that a failure shows
-			m, err = w.asks(&x.step)
+			m, err = w.asksOn(&x.step)
 			w.quiet = false
 		}
 		if err != nil && m.Err() != nil && !by.judges && !x.becomes { // it is being restarted
 			if err := w.advance(time.Minute); err != nil {
 				return err
 			}
-			m, err = w.asks(&x.step)
+			m, err = w.asksOn(&x.step)
 		}
 		if err == nil && x.grows {
 			err = by.grown(x, m.Payload, before)

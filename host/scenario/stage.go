@@ -104,6 +104,16 @@ func (st *Stage) reached(found []bundle.Reach) []bundle.Reach {
 	})
 }
 
+// has reports whether the manifest has an actor of a path.
+func (st *Stage) has(path string) bool {
+	for _, of := range st.paths {
+		if of == path {
+			return true
+		}
+	}
+	return false
+}
+
 // adjustProps puts stand-ins, and mailboxes with faults, where the scenario asks for them.
 func (st *Stage) adjustProps(a *bundle.Actor, p host.Props) host.Props {
 	path, w := st.paths[a], st.now
@@ -134,20 +144,25 @@ func (k *stagedService) StartWith(sys *host.System, env *service.Env, settings a
 	own := service.Env{Clock: w.exec, Rand: w.randomness(), Getenv: w.getenv, StateDir: func() (string, error) { return "", service.ErrNoState }}
 	if env != nil {
 		own.Base, own.Log = env.Base, env.Log
+		own.Bundle, own.Nodes, own.Shared = env.Bundle, env.Nodes, w.life.sharing()
 	}
 	kept := func() (string, error) {
 		dir, err := w.folder()
 		if err != nil {
 			return "", err
 		}
-		dir = filepath.Join(dir, k.Name())
+		dir = filepath.Join(dir, w.name, k.Name())
 		return dir, os.MkdirAll(dir, 0o700)
 	}
 	switch s := settings.(type) {
 	case *config.Settings:
 		settings = w.configured(s)
 	case *kv.Settings:
-		settings = &kv.Settings{Store: "memory"}
+		c := &kv.Settings{Store: "memory"}
+		if w.cluster != nil {
+			c.Scope = s.Scope
+		}
+		settings = c
 	case *blob.Settings:
 		own.StateDir = kept
 		c := *s
@@ -161,7 +176,7 @@ func (k *stagedService) StartWith(sys *host.System, env *service.Env, settings a
 		}
 		settings = c
 	case *httpclient.Settings:
-		return httpclient.New(httpclient.Options{Answer: w.web}).StartWith(sys, &own, &httpclient.Settings{UserAgent: s.UserAgent})
+		return httpclient.New(httpclient.Options{Answer: webAt{w.web, w.place}}).StartWith(sys, &own, &httpclient.Settings{UserAgent: s.UserAgent})
 	case *tcp.Settings:
 		return tcp.New(tcp.Options{Deaf: true}).StartWith(sys, &own, s)
 	case *udp.Settings:

@@ -16,6 +16,12 @@ func (w *world) step(s *step) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
 	}
+	if err := w.stand(s); err != nil {
+		return err
+	}
+	if s.verb.node() {
+		return w.nodeStep(s)
+	}
 	switch s.verb.name {
 	case "send":
 		return w.send(s)
@@ -25,7 +31,7 @@ func (w *world) step(s *step) error {
 		return w.reply(s)
 	case "advance":
 		d := s.span("advance", 0)
-		w.note("advance %v", d)
+		w.noteOf("", "advance %v", d)
 		return w.advance(d)
 	case "crash", "stop", "restart", "pause", "unpause":
 		return w.operate(s)
@@ -77,6 +83,9 @@ func (w *world) send(s *step) error {
 	}
 	said := source(at(s.n, "message"))
 	for left := s.whole("times", 1) - 1; left >= 0; left-- {
+		if err := w.stillStands(s); err != nil {
+			return err
+		}
 		v, err := w.message(s)
 		if err != nil {
 			return err
@@ -89,7 +98,7 @@ func (w *world) send(s *step) error {
 		}
 		w.note("send to %s: %s", to.Path(), said)
 		if from := s.text("from"); from != "" {
-			err = w.probe(from).send(to.To, to.Message(v))
+			err = w.probe(from).send(w.place, to.To, to.Message(v))
 		} else {
 			err = w.sys.Tell(to.To, to.Message(v))
 		}
@@ -287,7 +296,7 @@ func (w *world) addFault(s *step, f *fault) error {
 
 // state is what an actor does, for a report.
 func (w *world) state(ref host.Ref) string {
-	i, err := w.sys.View().Info(ref)
+	i, err := w.of(ref).sys.View().Info(ref)
 	if err != nil {
 		return w.why(ref.Path())
 	}

@@ -98,8 +98,14 @@ func (b *web) put(list []*fake) {
 	b.fakes = slices.Concat(list, b.fakes)
 }
 
+// webAt is the network of one place.
+type webAt struct {
+	*web
+	at *place
+}
+
 // RoundTrip implements http.RoundTripper.
-func (b *web) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b webAt) RoundTrip(r *http.Request) (*http.Response, error) {
 	made := &request{method: r.Method, url: r.URL.String(), header: r.Header.Clone()}
 	if r.Body != nil {
 		made.body, _ = io.ReadAll(io.LimitReader(r.Body, mostBody))
@@ -111,7 +117,7 @@ func (b *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, service.Errorf(service.Failed, "the scenario has no answer to %s %s", made.method, made.url)
 	}
 	if f.delay > 0 {
-		if !executor.Pause(b.world.exec, f.delay, r.Context().Done()) {
+		if !executor.Pause(b.at.exec, f.delay, r.Context().Done()) {
 			return nil, r.Context().Err()
 		}
 	}

@@ -8,44 +8,41 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
-	"github.com/wasmactors/wasmactors/host/internal/executor"
-	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/host/simulate"
 )
 
 // world is a running scenario: its system, and the probes, stand-ins and fakes that play with it.
 type world struct {
-	ctx             context.Context // ends when it has taken too long
-	scenario        *Scenario
-	sys             *host.System
-	clock           *host.VirtualClock
-	exec            *executor.Sim // runs services, and the clients
-	events          *host.Subscription
-	history         history
-	probes          map[string]*probe // by name; stand-ins by path
-	faultyMailboxes map[string]*faultyMailbox
-	web             *web
-	dir             string                // for services that store files; "": not needed yet
-	failed          atomic.Pointer[error] // an error that ends the scenario, whatever its steps say
-	held            atomic.Int64          // bytes that actors have made the runner keep
-	cursor          map[string]uint64     // numbers of the events expected last, by kind of expectation
-	calm            func()                // stops killing turns when ctx has ended
-	gateway         *gateway.Gateway      // nil: the scenario makes no requests
-	clients         map[string]*client    // WebSockets, by name
-	messages        uint64                // that steps have made
-	simulated       *simulated            // nil: by wasmactors test
-	stage           *Stage
-	bundle          *bundle.Bundle
-	faulty          bool // steps put another mailbox before a durable actor
-	turns           int  // of a simulation, at the present moment of virtual time
-	quiet           bool // what is asked is asked again: it is not noted
+	*place                    // where the step that is carried out is: the only place, or that of a node
+	ctx       context.Context // ends when it has taken too long
+	scenario  *Scenario
+	clock     *host.VirtualClock
+	history   history
+	probes    map[string]*probe // by name; stand-ins by path
+	web       *web
+	dir       string                // for services that store files; "": not needed yet
+	failed    atomic.Pointer[error] // an error that ends the scenario, whatever its steps say
+	held      atomic.Int64          // bytes that actors have made the runner keep
+	cursor    map[string]uint64     // numbers of the events expected last, by kind of expectation
+	calm      func()                // stops killing turns when ctx has ended
+	messages  uint64                // that steps have made
+	simulated *simulated            // nil: by wasmactors test
+	stage     *Stage
+	base      *bundle.Bundle
+	cluster   *nodes // nil: there is one system, and no cluster
+	pinned    bool   // the step names its node
+	faulty    bool   // steps put another mailbox before a durable actor
+	turns     int    // of a simulation, at the present moment of virtual time
+	quiet     bool   // what is asked is asked again: it is not noted
+
+	mu      sync.Mutex
+	systems []*host.System
 }
 
 // errTimeout ends a scenario that takes too long.
@@ -54,52 +51,26 @@ var errTimeout = errors.New("it takes too long in real time")
 // begin starts the bundle's actors.
 func (st *Stage) begin(ctx context.Context, b *bundle.Bundle, s *Scenario, by *simulated) (*world, error) {
 	w := &world{
-		ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{}, faultyMailboxes: map[string]*faultyMailbox{},
-		cursor: map[string]uint64{}, clients: map[string]*client{}, simulated: by, stage: st, bundle: b,
+		place: newPlace("", b), ctx: ctx, scenario: s, clock: host.NewVirtualClock(s.start), probes: map[string]*probe{},
+		cursor: map[string]uint64{}, simulated: by, stage: st, base: b,
+	}
+	if len(s.nodes) > 0 {
+		w.clock = host.NewVirtualClock(s.start.Add(-joinTime))
 	}
 	by.meet(w)
 	w.web = newWeb(w)
 	st.now = w
+	w.calm = w.killAfter(ctx)
 	err := w.begin()
-	if err != nil {
+	if err == nil {
+		err = w.runUntilIdle()
+	}
+	if err != nil && w.sys == nil {
 		st.end(w)
 		return nil, err
 	}
-	w.calm = w.killAfter(ctx)
-	err = w.runUntilIdle()
 	w.history.begun = true
 	return w, err
-}
-
-// boot starts a system: the first one, or the next one after a death.
-func (w *world) boot() error {
-	b, s, by := w.bundle, w.scenario, w.simulated
-	w.exec = executor.NewSim(w.clock)
-	all := b.Manifest.HTTP
-	if b.Manifest.HTTP = nil; s.outside() {
-		b.Manifest.HTTP = routes(all, w)
-	}
-	_, err := b.Start(func(cfg host.Config) host.Config {
-		return by.configure(cfg.WithManual().WithClock(w.clock).WithSeed(s.seed))
-	}, func(sys *host.System) {
-		w.sys = sys
-		by.begin(sys)
-		w.events = sys.Subscribe(mostEvents, nil)
-	})
-	b.Manifest.HTTP = all
-	if err != nil {
-		return err
-	}
-	w.gateway = b.Gateway()
-	for _, path := range s.standIns {
-		if w.probes[path] == nil { // the manifest has no such actor
-			p := w.standIn(path)
-			if _, err := w.sys.Spawn(strings.TrimPrefix(path, "/user/"), p.props()); err != nil {
-				return fmt.Errorf("the stand-in %s: %w", path, err)
-			}
-		}
-	}
-	return nil
 }
 
 // closeTime bounds the end of a system, in real time.
@@ -108,13 +79,13 @@ const closeTime = 5 * time.Second
 // end ends the system, whatever its actors do.
 func (st *Stage) end(w *world) {
 	st.now = nil
-	for _, c := range w.clients {
-		c.cancel()
-	}
 	if w.calm != nil {
 		w.calm()
 	}
-	if w.sys != nil {
+	switch {
+	case w.cluster != nil:
+		w.cluster.end(w)
+	case w.sys != nil:
 		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 		defer cancel()
 		calm := w.killAfter(ctx)
@@ -123,11 +94,11 @@ func (st *Stage) end(w *world) {
 		for _, top := range w.sys.View().Tree().Children {
 			w.sys.Stop(top.Ref)
 		}
-		_ = w.runUntilIdle()
-		w.exec.Release()
 		for _, c := range w.clients {
-			c.end() // waits for its reader, which waits for its turn until the release
+			c.cancel()
 		}
+		_ = w.runUntilIdle()
+		w.disconnect(w.exec.Release) // waits for readers, which wait for their turn until the release
 		_ = w.sys.Close(ctx)
 		calm()
 	}
@@ -161,39 +132,21 @@ func (w *world) killAfter(ctx context.Context) (calm func()) {
 // killEvery is how long one of many turns that do not end may take, once it is too late.
 const killEvery = 20 * time.Millisecond
 
-// kill ends the turns that run. Any goroutine may call it.
-func (w *world) kill() {
-	for _, i := range w.sys.View().AppendInfo(nil) {
-		if strings.HasPrefix(i.Ref.Path(), "/user/") {
-			w.sys.StopNow(i.Ref)
-		}
-	}
-}
-
-// note adds a line of the runner's own to what has happened.
-func (w *world) note(format string, args ...any) {
-	if w.quiet {
-		return
-	}
-	text := fmt.Sprintf(format, args...)
-	w.history.note(w.clock.Now(), text)
-	if w.simulated != nil {
-		w.simulated.run.Note("%s", text)
-	}
-}
-
 // runUntilIdle runs everything that needs no time to pass.
 func (w *world) runUntilIdle() error {
 	for {
 		if w.ctx.Err() != nil {
 			return context.Cause(w.ctx)
 		}
+		if err := w.cluster.tend(w); err != nil {
+			return err
+		}
 		more, err := w.turn()
 		if err != nil {
 			return err
 		}
 		w.drain()
-		if err := w.exec.Rest(w.ctx); err != nil {
+		if err := w.rest(); err != nil {
 			return err
 		}
 		w.drain()
@@ -212,6 +165,14 @@ func (w *world) runUntilIdle() error {
 	}
 }
 
+// rest lets services go on until all wait.
+func (w *world) rest() error {
+	if w.cluster == nil {
+		return w.exec.Rest(w.ctx)
+	}
+	return w.cluster.rest(w.ctx)
+}
+
 // mostTurns is how often actors may have turns at a moment of virtual time, in a simulation: more are no end.
 const mostTurns = 300_000
 
@@ -219,6 +180,8 @@ const mostTurns = 300_000
 func (w *world) turn() (more bool, err error) {
 	by := w.simulated
 	switch {
+	case by == nil && w.cluster != nil:
+		return w.cluster.step(), nil
 	case by == nil:
 		return w.sys.Step(), nil
 	case by.run.Err() != nil:
@@ -261,14 +224,9 @@ func (w *world) collect(f func(*probe, *received)) {
 // die ends the process, and begins another one with what the disk has left.
 func (w *world) die() error {
 	d := w.simulated.disk
-	for _, c := range w.clients {
-		c.cancel()
-	}
-	w.exec.Release()
-	for _, c := range w.clients {
-		c.end()
-	}
-	clear(w.clients)
+	w.disconnect(w.exec.Release)
+	old := w.sys
+	defer w.runs(old, false)
 	if err := d.Die(w.sys); err != nil {
 		return fmt.Errorf("the end of a process: %w", err)
 	}
@@ -278,8 +236,11 @@ func (w *world) die() error {
 
 // begin is boot that tries again while the disk fails.
 func (w *world) begin() error {
-	if w.simulated == nil || w.simulated.disk == nil {
-		return w.boot()
+	switch {
+	case len(w.scenario.nodes) > 0:
+		return w.join()
+	case w.simulated == nil || w.simulated.disk == nil:
+		return w.boot(w.place, w.clock, nil, nil)
 	}
 	for {
 		for key, p := range w.probes {
@@ -287,7 +248,7 @@ func (w *world) begin() error {
 			delete(w.probes, key)
 		}
 		w.simulated.disk.Opening()
-		err := w.boot()
+		err := w.boot(w.place, w.clock, nil, nil)
 		if again := w.simulated.disk.Began(err); !again {
 			return err
 		}
@@ -317,18 +278,35 @@ func (w *world) drain() {
 	for _, p := range w.probes {
 		p.collect()
 	}
-	for {
+	lost := uint64(0)
+	for _, p := range w.places() {
+		w.drainOf(p)
+		lost += p.events.Dropped()
+	}
+	w.history.lost = lost
+}
+
+// places are those that there are: the only one, or those of nodes with a system.
+func (w *world) places() []*place {
+	if w.cluster == nil {
+		return []*place{w.place}
+	}
+	return w.cluster.booted()
+}
+
+func (w *world) drainOf(p *place) {
+	for p.events != nil {
 		select {
-		case e, ok := <-w.events.C():
+		case e, ok := <-p.events.C():
 			if !ok {
 				return
 			}
-			w.history.add(e)
-			if m := w.faultyMailboxes[e.Ref.Path()]; m != nil && e.Kind == host.EventFailed {
+			w.history.add(e, p.name)
+			w.cluster.seen(w, p, &e)
+			if m := p.faultyMailboxes[e.Ref.Path()]; m != nil && e.Kind == host.EventFailed {
 				m.failed()
 			}
 		default:
-			w.history.lost = w.events.Dropped()
 			return
 		}
 	}
@@ -360,6 +338,9 @@ func (w *world) pass(end time.Time, over func() bool) error {
 		}
 		w.clock.Advance(next.Sub(w.clock.Now()))
 		w.simulated.tick()
+		if err := w.tickNodes(); err != nil {
+			return err
+		}
 		if err := w.runUntilIdle(); err != nil {
 			return err
 		}
@@ -385,7 +366,7 @@ func (w *world) address(name string) (host.Address, error) {
 // ref finds an existing actor.
 func (w *world) ref(name string) (host.Ref, error) {
 	path := pathOf(name)
-	ref, err := w.sys.Lookup(path)
+	ref, err := w.lookup(path)
 	if err != nil {
 		return ref, &stepError{what: fmt.Sprintf("there is no actor %s at this time", path), hint: w.why(path)}
 	}
@@ -395,6 +376,9 @@ func (w *world) ref(name string) (host.Ref, error) {
 // why says why an actor does not exist.
 func (w *world) why(path string) string {
 	if e := w.history.last(func(e *host.Event) bool { return e.Kind == host.EventStopped && e.Ref.Path() == path }); e != nil {
+		if w.cluster != nil && e.node != "" {
+			return fmt.Sprintf("that of %s has stopped %v after the beginning: %s", e.node, w.since(e.Time), e.Note)
+		}
 		return fmt.Sprintf("it has stopped %v after the beginning: %s", w.since(e.Time), e.Note)
 	}
 	return "it has not been started"
@@ -403,13 +387,13 @@ func (w *world) why(path string) string {
 // number is the number that !ref stands for.
 func (w *world) number(name string) (uint64, error) {
 	if p := w.probes[w.probeKey(name)]; p != nil {
-		return uint64(p.ref().UID()), nil
+		return uint64(p.ref(w.place).UID()), nil
 	}
 	if slices.Contains(w.scenario.probes(), name) {
-		if ref, err := w.sys.Lookup(pathOf(name)); err == nil {
+		if ref, err := w.lookup(pathOf(name)); err == nil {
 			return uint64(ref.UID()), nil
 		}
-		return uint64(w.probe(name).ref().UID()), nil
+		return uint64(w.probe(name).ref(w.place).UID()), nil
 	}
 	ref, err := w.ref(name)
 	return uint64(ref.UID()), err
