@@ -11,6 +11,8 @@ func init() {
 	actor.Register("checked", func() actor.Actor { return &bank{hasty: true, checked: true} })
 	actor.Register("account", func() actor.Actor { return &account{} }, actor.Saves(1))
 	actor.Register("kept", func() actor.Actor { return &kept{} })
+	actor.Register("forgetful", func() actor.Actor { return &kept{forgetful: true} })
+	actor.Register("books", func() actor.Actor { return &books{} })
 	actor.Register("auditor", func() actor.Actor { return &auditor{} }, actor.Saves(1))
 }
 
