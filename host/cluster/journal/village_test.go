@@ -433,3 +433,10 @@ func TestSimulationOfRemembered(t *testing.T) {
 		}
 	}
 }
+
+// What has waited for a key when its node was passed is refused then. In this run it was handled a minute later, when the key had ended.
+func TestWhatWaitsForALostKey(t *testing.T) {
+	if why := live(3831, map[string]int{}, broken{}); why != "" {
+		t.Error(why)
+	}
+}

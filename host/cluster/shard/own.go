@@ -237,7 +237,7 @@ func (r *region) moving(name string) bool {
 		r.ends = true
 		return true
 	}
-	return o.phase == none || o.phase == handing || o.phase == handed
+	return o.phase == handing || o.phase == handed // what waits for a key of a shard that is lost is refused
 }
 
 // keyEnded is called after the end of a key's actor.
