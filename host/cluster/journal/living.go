@@ -358,8 +358,8 @@ func (j *Journal) writeList(p *part) func() {
 		from, most = &l.ends, cluster.MaxSpare-64
 	}
 	keys, size, seen := len(l.names), l.size, map[string]bool{}
-	grown := int64(0) // in memory
-	var refused []func()
+	grown := int64(0)    // in memory
+	var refused []func() // and what needs no record
 	n := 0
 	for _, c := range *from {
 		bytes := sizeOf(c.name)
@@ -370,6 +370,11 @@ func (j *Journal) writeList(p *part) func() {
 		has, known := seen[c.name]
 		if !known {
 			has = l.names[c.name]
+		}
+		if c.lives && has && !known && !x.spare { // it came while the list was read
+			l.settled(c.name)
+			refused = append(refused, func() { c.done(nil) })
+			continue
 		}
 		var why error
 		switch {

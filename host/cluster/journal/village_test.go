@@ -440,3 +440,10 @@ func TestWhatWaitsForALostKey(t *testing.T) {
 		t.Error(why)
 	}
 }
+
+// A key that is on the list, and is asked before the list was read, begins: also if the log is full then.
+func TestAKeyThatIsAskedWhileTheListIsRead(t *testing.T) {
+	if why := live(4224, map[string]int{}, broken{}); why != "" {
+		t.Error(why)
+	}
+}

@@ -119,17 +119,13 @@ func (r *region) listen(ctx *host.Context) {
 		}
 		h := r.mem.asked[x.name]
 		if h == nil || h.done {
-			if x.err == nil {
-				r.line(x.name)
-			}
+			r.line(x.name)
 			continue
 		}
 		r.let(h)
 		h.done, h.why = true, x.err
 		r.Again(ctx, x.name)
-		if x.err == nil { // perhaps nobody waits any more
-			r.line(x.name)
-		}
+		r.line(x.name) // perhaps nobody waits any more, or it was on the list already
 	}
 }
 
