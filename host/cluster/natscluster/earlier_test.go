@@ -184,7 +184,7 @@ func TestNothingIsMovedTwice(t *testing.T) {
 	c.journals.mu.Lock()
 	clear(c.journals.open)
 	c.journals.mu.Unlock()
-	if got := kept(t, journalsOf(t, []*Cluster{c}, "shop")[0], "carts", 3, "ann"); got != want {
+	if got := keptOf(t, journalsOf(t, []*Cluster{c}, "shop")[0]); got != want {
 		t.Errorf("%s, and it was %s", got, want)
 	}
 }
