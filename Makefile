@@ -4,7 +4,7 @@ GO      ?= go
 # Vetting is a part of check.
 GOTEST  ?= $(GO) test -vet=off
 # Some tests wait, for servers and processes: one package more than there are processors runs at a time.
-AT_ONCE = -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN || echo 1) + 1)))
+AT_ONCE = -p=$(shell echo $$(($$(getconf _NPROCESSORS_ONLN || echo 1) + 1)))
 BIN     := bin/wasmactors
 BROWSER := host/admin/dashboard/browsertest
 # The modules that have tests; the other guests are built by the product's.

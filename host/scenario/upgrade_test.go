@@ -111,7 +111,7 @@ var mistakesOfUpgrades = []struct {
 	seed  uint64
 	store bool // it is found in a bundle with durable actors whose process dies
 }{
-	{planted.Mistake{Name: "an actor stays held after its code was exchanged", File: "swap.go", Old: "a.holds.drop(holdSwap)", New: "if !planted { a.holds.drop(holdSwap) }"}, 3, false},
+	{planted.Mistake{Name: "an actor stays held after its code was exchanged", File: "swap.go", Old: "a.life.LetGo(life.Swapping)", New: "if !planted { a.life.LetGo(life.Swapping) }"}, 3, false},
 	{planted.Mistake{Name: "other code lets timers end", File: "exchanged.go", Old: "\tg.inst.FallAsleep(state)\n", New: "\tg.inst.FallAsleep(state)\n\tif planted {\n\t\ta.work.Timers.CancelAll()\n\t}\n"}, 14, false},
 	{planted.Mistake{Name: "other code has no questions", File: "exchanged.go", Old: "\tg.inst.ForgetSleep()\n", New: "\tg.inst.ForgetSleep()\n\tif planted {\n\t\ta.work.Asks.RemoveAll()\n\t}\n"}, 10, false},
 	{planted.Mistake{Name: "a message that waits is lost with the old code", File: "exchanged.go", Old: "\tsetCode(g, image)\n", New: "\tsetCode(g, image)\n\tif planted {\n\t\ta.box.Pop()\n\t}\n"}, 10, false},
