@@ -237,7 +237,7 @@ func deliverLater(s *System, scr *scratch, to abi.Ref, e *Envelope) {
 	})
 }
 
-// fly takes a message over that is sent while p rebuilds the system.
+// fly takes a message over that is sent while p rebuilds the system; false if it does not, or not any more.
 func (p *repeats) fly(to *actor, e *Envelope) bool {
 	if p == nil {
 		return false
@@ -247,6 +247,5 @@ func (p *repeats) fly(to *actor, e *Envelope) bool {
 	case abi.KindTimer, abi.KindReceiveTimeout, abi.KindAskTimeout:
 		by = nil // an alarm that was due while the process was away, and not something that is sent in a turn
 	}
-	p.flights.Begin(rebuild.Flight[*actor]{To: to, By: by, E: e})
-	return true
+	return p.flights.Begin(rebuild.Flight[*actor]{To: to, By: by, E: e})
 }

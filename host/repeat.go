@@ -519,7 +519,7 @@ func (p *repeats) Release() {
 		}
 	}
 	s.repeats.Store(nil)
-	for _, f := range p.flights.All() {
+	for _, f := range p.flights.End() {
 		if reason, err := f.To.accept(nil, f.E); err != nil {
 			f.To.dead(nil, reason, err, f.E)
 		}

@@ -15,15 +15,20 @@ type Flight[N comparable] struct {
 
 // Flights are all messages on their way, in the order in which they were sent. All methods are for any goroutine.
 type Flights[N comparable] struct {
-	mu  sync.Mutex
-	all []Flight[N]
+	mu   sync.Mutex
+	all  []Flight[N]
+	over bool
 }
 
-// Begin adds one.
-func (f *Flights[N]) Begin(x Flight[N]) {
+// Begin adds one; false after End.
+func (f *Flights[N]) Begin(x Flight[N]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.over {
+		return false
+	}
 	f.all = append(f.all, x)
+	return true
 }
 
 // Drop drops what an actor has sent before its present record and what never arrived: it was refused.
@@ -55,5 +60,11 @@ func (f *Flights[N]) Land(which func(*Flight[N]) bool) *mailbox.Envelope {
 	return nil
 }
 
-// All are those that have not landed. Nobody else may use them any more.
-func (f *Flights[N]) All() []Flight[N] { return f.all }
+// End is all that have not landed. None begins after it: a timer may ring at that moment.
+func (f *Flights[N]) End() []Flight[N] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.all
+	f.all, f.over = nil, true
+	return all
+}

@@ -2,6 +2,8 @@ package rebuild
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -30,10 +32,35 @@ func TestFlights(t *testing.T) {
 	}
 	f.Drop("a")
 	var left []uint64
-	for _, x := range f.All() {
+	for _, x := range f.End() {
 		left = append(left, x.E.Correlation)
 	}
 	if !slices.Equal(left, []uint64{1, 4}) {
 		t.Errorf("%v are left", left)
+	}
+}
+
+// What begins while all end is among them, or is told that it has not begun.
+func TestFlightsEndOnce(t *testing.T) {
+	for range 200 {
+		var (
+			f     Flights[int]
+			begun atomic.Int64
+			all   sync.WaitGroup
+		)
+		for by := range 4 {
+			all.Go(func() {
+				for range 20 {
+					if f.Begin(Flight[int]{By: by}) {
+						begun.Add(1)
+					}
+				}
+			})
+		}
+		ended := len(f.End())
+		all.Wait()
+		if n := begun.Load(); n != int64(ended) || f.Begin(Flight[int]{}) || len(f.End()) != 0 {
+			t.Fatalf("%d have begun, %d were there", n, ended)
+		}
 	}
 }
