@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -459,6 +460,8 @@ type slowDisk struct {
 	mu   sync.Mutex
 	held chan struct{} // nil: it does not wait
 	err  error
+
+	waits atomic.Int32 // syncs that wait
 }
 
 func (d *slowDisk) Create(name string) (wal.File, error) {
@@ -476,7 +479,9 @@ func (f *slowFile) SyncData() error {
 	held, err := f.d.held, f.d.err
 	f.d.mu.Unlock()
 	if held != nil {
+		f.d.waits.Add(1)
 		<-held
+		f.d.waits.Add(-1)
 	}
 	if err != nil {
 		return err
@@ -559,8 +564,13 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 	disk.mu.Lock()
 	disk.held = make(chan struct{})
 	disk.mu.Unlock()
-	for w.store.log.Pending() <= fullPending {
+	note := func() {
 		w.store.Note(&record.Record{Kind: record.Refused, Actor: a.UID(), Message: &record.Message{Kind: abi.KindMessage, Payload: make([]byte, 4)}})
+	}
+	note()
+	eventually(t, func() bool { return disk.waits.Load() > 0 }) // from now on nothing is taken to the disk
+	for w.store.log.Pending() <= fullPending {
+		note()
 	}
 	if err := w.Operate().Unpause(a, false); err != nil {
 		t.Fatal(err)
