@@ -131,10 +131,6 @@ var (
 // manage handles a message for the router itself.
 func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 	rank := h.rankOf(ctx, m)
-	if op == opRenew && rank == goCode {
-		h.renew(ctx)
-		return
-	}
 	if rank == anyActor {
 		h.complain(ctx, errDenied)
 		return
@@ -145,6 +141,8 @@ func (h *head) manage(ctx *host.Context, m host.Message, op string) {
 		if err = h.toAll(ctx); err == nil {
 			return
 		}
+	case opRenew:
+		h.renew(ctx)
 	case opRoutees:
 		h.present(ctx)
 		paths := []string{}

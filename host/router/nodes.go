@@ -51,11 +51,10 @@ type Spot struct {
 // a bound of ConsistentHashing's load can be its logic.
 func (c Config) WithElsewhere(e Elsewhere) Config { c.elsewhere = e; return c }
 
-// WithNodes has the routees of a pool run on several nodes, at most most on one (0: any number): each in the zone that has the fewest, and there
-// on the node that has the fewest. A routee
-// that ends is begun anew, after a second or, when that goes on, up to 30 s. The pool has the size that it was given, or as many
-// as the nodes take. Worker's props take the place of the pool's. It has no resizer, and does not balance; its logic can
-// be none that looks at mailboxes, see [Config.WithElsewhere].
+// WithNodes has the routees of a pool run on several nodes, at most most on one (0: any number): each in the zone that has the
+// fewest, and there on the node that has the fewest. The pool has the size that it was given, or as many as the nodes take. A routee
+// that ends is begun anew: at once on another node, or on the same one after a second, later up to 30 s. Worker's props take the
+// place of the pool's. Such a pool has neither a resizer nor a logic that looks at mailboxes, see [Config.WithElsewhere].
 func (c Config) WithNodes(n Nodes, most int) Config { c.nodes, c.most = n, most; return c }
 
 // checkNodes says what cannot be together with routees on other nodes.
@@ -100,16 +99,21 @@ const refillTimer = 1 << 62
 
 // overNodes is what a head knows of several nodes.
 type overNodes struct {
-	stop  func()            // of the watch
-	stale atomic.Bool       // nodes have come or gone
-	far   map[string]string // of a group: the paths of routees elsewhere, by name
-	names []string          // and their names, in order
+	stop  func()             // of the watch
+	stale atomic.Bool        // nodes have come or gone
+	far   map[string]farPath // of a group: its routees elsewhere, by name
 
 	on      map[abi.Ref]string // of a pool: the nodes of its routees
-	avoided map[string]bool    // nodes:on which a routee has ended since the last attempt
+	avoided map[string]bool    // of a pool: nodes on which a routee has ended since the last attempt
 	delay   time.Duration      // before the next attempt
 	last    time.Time          // when a routee has ended
 	waits   bool               // for the timer
+}
+
+// farPath is the path of a routee elsewhere, and its place among those.
+type farPath struct {
+	path string
+	at   int
 }
 
 // beginOverNodes has the head told of nodes that come and go.
@@ -150,36 +154,43 @@ func (h *head) renew(ctx *host.Context) {
 func (h *head) renewElsewhere(ctx *host.Context) {
 	all := h.elsewhere.Routees(ctx.System().Name())
 	all = all[:min(len(all), MaxRoutees-len(h.paths))]
-	far, names := map[string]string{}, []string(nil)
-	for _, f := range all {
-		far[f.Name], names = f.Path, append(names, f.Name)
+	before, far := h.over.far, map[string]farPath{}
+	for i, f := range all {
+		far[f.Name] = farPath{f.Path, i}
 	}
-	before := h.over.far
-	gone := func(name string) bool { return before[name] != "" && far[name] != before[name] }
+	gone := func(name string) bool { return before[name].path != far[name].path }
 	h.missing = slices.DeleteFunc(h.missing, gone)
 	h.routees = slices.DeleteFunc(h.routees, func(r Routee) bool { return gone(r.Name) })
 	for _, f := range all {
-		if before[f.Name] != f.Path {
+		if before[f.Name].path != f.Path {
 			h.missing = append(h.missing, f.Name)
 		}
 	}
-	h.over.far, h.over.names = far, names
+	h.over.far = far
 	h.refresh(ctx)
 	h.changed()
 }
 
+// elsewhereAt is where the routee of a name is, if it is one of those elsewhere.
+func (h *head) elsewhereAt(name string) (f farPath, ok bool) {
+	if h.over != nil {
+		f, ok = h.over.far[name]
+	}
+	return f, ok
+}
+
 // target is the path of a routee that is called so.
 func (h *head) target(name string) string {
-	if h.over != nil && h.over.far[name] != "" {
-		return h.over.far[name]
+	if f, ok := h.elsewhereAt(name); ok {
+		return f.path
 	}
 	return name
 }
 
 // place is where a routee that has a path comes among the others.
 func (h *head) place(name string) int {
-	if h.over != nil && h.over.far[name] != "" {
-		return len(h.paths) + slices.Index(h.over.names, name)
+	if f, ok := h.elsewhereAt(name); ok {
+		return len(h.paths) + f.at
 	}
 	return slices.Index(h.paths, name)
 }
