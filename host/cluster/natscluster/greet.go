@@ -3,6 +3,7 @@ package natscluster
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,7 +21,11 @@ func (l *links) answerGreetings() error {
 	if _, ok := l.id.Keeps(); !ok {
 		return nil
 	}
-	sub, err := l.nc.Subscribe(l.id.subjectGreet(l.id.Node), func(m *nats.Msg) { _ = m.Respond(nil) })
+	sub, err := l.nc.Subscribe(l.id.subjectGreet(l.id.Node), func(m *nats.Msg) {
+		if strings.HasPrefix(m.Reply, inboxes) { // on inboxes only, as all that keepers answer
+			_ = m.Respond(nil)
+		}
+	})
 	if err != nil {
 		return err
 	}
