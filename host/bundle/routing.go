@@ -161,11 +161,11 @@ func (c *checker) overNodes(r *Routing, v, d view) {
 	if r.Nodes == "" {
 		return
 	}
-	unknown := "what waits on other nodes (routing.nodes) is not known"
-	switch x, load := v.get("router"), d.get("load"); {
-	case r.Logic == "smallest-mailbox" || r.Logic == "balancing":
-		c.at(x.n, "router: %s cannot be combined with routing.nodes: what waits on other nodes is not known", r.Logic)
-	case load.given():
+	const unknown = "what waits on other nodes (routing.nodes) is not known"
+	if r.Logic == "smallest-mailbox" || r.Logic == "balancing" {
+		c.at(v.get("router").n, "router: %s cannot be combined with routing.nodes: what waits on other nodes is not known", r.Logic)
+	}
+	if load := d.get("load"); load.given() {
 		c.at(load.n, "routing.load: %s", unknown)
 	}
 	if x := v.get("resizer"); x.given() && r.Pool > 0 {
@@ -351,12 +351,10 @@ func (b *Bundle) routed(a *Actor) host.Props {
 
 // danglingRoutees reports paths of routers that match no actor of the bundle.
 func (c *checker) danglingRoutees(actor view, paths []string, spawners map[string]bool) {
-	elsewhere := actor.object("routing").has("nodes") // the actors may be of the bundles of other nodes
-	for _, p := range actor.items("to") {
-		if elsewhere {
-			break
+	if !actor.object("routing").has("nodes") { // those on other nodes may be of other bundles
+		for _, p := range actor.items("to") {
+			c.danglingAt(p.n, "to", paths, spawners)
 		}
-		c.danglingAt(p.n, "to", paths, spawners)
 	}
 	for _, p := range actor.object("keyed").items("manage") {
 		c.danglingAt(p.n, "keyed.manage", paths, spawners)
