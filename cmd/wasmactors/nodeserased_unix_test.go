@@ -6,13 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/wasmactors/wasmactors/internal/guesttest"
 )
 
 // An operator looks at what the journal has of a key, and deletes it when its actor has ended. It begins empty then.
@@ -20,17 +16,8 @@ func TestAKeyIsErased(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process for some seconds, and compiles a guest")
 	}
-	code, err := guesttest.Build("testdata/book")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := fieldOf(t, 1, "wasmactors: 1\nname: field\nmodules: {m: {wasm: book.wasm}}\ncluster: {}\nactors:\n  regs: {type: m/book, durable: events, keyed: {scope: cluster, shards: 4, idle: 10m}}\n")
-	if err := os.WriteFile(filepath.Join(f.bundle, "book.wasm"), code, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	f := fieldOfBooks(t, 1, "{m: {wasm: book.wasm}}", "  regs: {type: m/book, durable: events, keyed: {scope: cluster, shards: 4, idle: 10m}}\n")
 	p := f.nodes[0]
-	p.args = []string{"--allow", "cluster=field"}
-	f.start(p)
 	b := &books{field: f, stored: map[string][]int64{}}
 	for range 3 {
 		if !b.write(p, "/user/regs/ann") {

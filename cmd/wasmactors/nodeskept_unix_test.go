@@ -79,19 +79,14 @@ func (b *books) check(p *process, key string) {
 	}
 }
 
-// Three processes, whose keys keep events. One is killed while all write, and comes back: what was confirmed is there, once, on the
-// nodes that have its keys by then, and on the node that has got some back.
-func TestKeysThatAreKept(t *testing.T) {
-	thorough.SkipUnlessSlow(t)
-	if testing.Short() {
-		t.Skip("three processes for half a minute")
-	}
+// fieldOfBooks starts n nodes of a bundle whose modules are those of the test and book.wasm, which keeps events.
+func fieldOfBooks(t *testing.T, n int, modules, actors string) *field {
+	t.Helper()
 	code, err := guesttest.Build("testdata/book")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fieldOf(t, 3, "wasmactors: 1\nname: field\nmodules: {m: {wasm: book.wasm}}\ncluster: {}\nactors:\n"+
-		"  regs: {type: m/book, durable: events, keyed: {scope: cluster, shards: 16, idle: 10m}}\n  one: {type: m/book, durable: events, singleton: {}}\n")
+	f := fieldOf(t, n, "wasmactors: 1\nname: field\nmodules: "+modules+"\ncluster: {}\nactors:\n"+actors)
 	if err := os.WriteFile(filepath.Join(f.bundle, "book.wasm"), code, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +94,18 @@ func TestKeysThatAreKept(t *testing.T) {
 		p.args = []string{"--allow", "cluster=field"}
 	}
 	f.start(f.nodes...)
+	return f
+}
+
+// Three processes, whose keys keep events. One is killed while all write, and comes back: what was confirmed is there, once, on the
+// nodes that have its keys by then, and on the node that has got some back.
+func TestKeysThatAreKept(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
+	if testing.Short() {
+		t.Skip("three processes for half a minute")
+	}
+	f := fieldOfBooks(t, 3, "{m: {wasm: book.wasm}}",
+		"  regs: {type: m/book, durable: events, keyed: {scope: cluster, shards: 16, idle: 10m}}\n  one: {type: m/book, durable: events, singleton: {}}\n")
 	b := &books{field: f, stored: map[string][]int64{}}
 	keys := append(someKeys(12), "/user/one")
 	for _, key := range keys {
