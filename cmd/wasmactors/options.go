@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service/all"
 	"github.com/wasmactors/wasmactors/host/service/state"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -183,7 +184,7 @@ func durationFlag(c *cli.Context, name string) (time.Duration, error) {
 
 // didYouMean is the candidate that is most like a name.
 func didYouMean(name string, candidates []string) string {
-	if s := bundle.Nearest(name, candidates); s != "" {
+	if s := grammar.Nearest(name, candidates); s != "" {
 		return fmt.Sprintf("; did you mean %q?", s)
 	}
 	return ""

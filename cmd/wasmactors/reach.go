@@ -13,9 +13,9 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/admin/client"
-	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/observe"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // running is the heading in help of the commands for running bundles.
@@ -91,7 +91,7 @@ func (r *reached) like(c *cli.Context) string {
 		if glob.HasMeta(name) || slices.Contains(paths, pathOf(name)) {
 			continue
 		}
-		if found := bundle.Nearest(pathOf(name), paths); found != "" {
+		if found := grammar.Nearest(pathOf(name), paths); found != "" {
 			if !strings.HasPrefix(name, "/") {
 				found = strings.TrimPrefix(found, "/user/")
 			}

@@ -44,7 +44,7 @@ func Check(ctx context.Context, path string, vars Variables, o Options) (*Manife
 // modulesOnly are the valid modules of a manifest that has mistakes.
 func (c *checker) modulesOnly(root *yaml.Node) *Manifest {
 	m := c.empty()
-	modules := view{root, grammar, nil}.get("modules")
+	modules := view{root, plain, nil}.get("modules")
 	if !modules.given() || modules.n.Kind != yaml.MappingNode {
 		return m
 	}
@@ -52,13 +52,13 @@ func (c *checker) modulesOnly(root *yaml.Node) *Manifest {
 		return slices.ContainsFunc(m.Modules, func(x Module) bool { return x.Name == name })
 	}
 	modules.pairs(func(k *yaml.Node, v view) {
-		own := &checker{file: c.file}
-		own.check(v.n, moduleShape, "module")
-		if len(own.found) > 0 || twice(k.Value) {
+		own := checkerOf(c.File, Words{})
+		own.Check(v.n, moduleShape, "module")
+		if len(own.Found) > 0 || twice(k.Value) {
 			return
 		}
 		v.c = own
-		if mod := own.module(m, k, v); len(own.found) == 0 {
+		if mod := own.module(m, k, v); len(own.Found) == 0 {
 			m.Modules = append(m.Modules, mod)
 			m.named = append(m.named, own.namedIn(v.n, moduleShape, below("modules", k.Value))...)
 		}

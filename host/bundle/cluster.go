@@ -36,10 +36,10 @@ func (c *checker) cluster(m *Manifest, v view, base limits) *Cluster {
 	k.Roles = v.texts("roles")
 	slices.Sort(k.Roles)
 	if len(slices.Compact(slices.Clone(k.Roles))) != len(k.Roles) {
-		c.at(v.get("roles").n, "cluster.roles names a role twice")
+		c.At(v.get("roles").n, "cluster.roles names a role twice")
 	}
 	if len(k.Roles) > maxRoles {
-		c.at(v.get("roles").n, "cluster.roles has %d roles, at most %d", len(k.Roles), maxRoles)
+		c.At(v.get("roles").n, "cluster.roles has %d roles, at most %d", len(k.Roles), maxRoles)
 	}
 	return k
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // dangling reports capabilities whose patterns match no actor of the bundle. Patterns that
@@ -48,5 +50,5 @@ func (c *checker) danglingAt(n *yaml.Node, key string, paths []string, spawners 
 			}
 		}
 	}
-	c.at(n, "%s: no actor of the bundle has the path %s%s", key, n.Value, suggestion(n.Value, paths))
+	c.At(n, "%s: no actor of the bundle has the path %s%s", key, n.Value, grammar.Suggest(n.Value, paths))
 }

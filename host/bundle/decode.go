@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
-	"github.com/wasmactors/wasmactors/internal/plainjson"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -25,7 +24,7 @@ func (c *checker) manifest(root view) *Manifest {
 	root.whole("wasmactors", 0) // there is one version, and the grammar has compared it
 	root.mapping("modules").pairs(func(k *yaml.Node, v view) { m.Modules = append(m.Modules, c.module(m, k, v)) })
 	if len(m.Modules) == 0 {
-		c.at(root.get("modules").n, "modules must name one module at least")
+		c.At(root.get("modules").n, "modules must name one module at least")
 	}
 	m.Supervision, m.supervision = c.supervision(root.object("supervision")), canonical(root.object("supervision").n)
 	m.IdleAfter = root.object("idle").duration("after", host.DefaultIdleAfter)
@@ -33,7 +32,7 @@ func (c *checker) manifest(root view) *Manifest {
 	base := limits{Limits: host.Limits{Deadline: defaultDeadline}}
 	base = c.limits(root.object("limits"), base)
 	if tree := root.object("limits").get("tree"); tree.given() {
-		c.at(tree.n, "limits.tree is for one actor and all below it and is not inherited: write it into the limits of the actors that it is for; system bounds all actors together")
+		c.At(tree.n, "limits.tree is for one actor and all below it and is not inherited: write it into the limits of the actors that it is for; system bounds all actors together")
 	}
 	system := root.object("system")
 	m.Memory, m.MostActors = int64(system.size("memory", 0)), int(system.count("actors", 0))
@@ -51,7 +50,7 @@ func (c *checker) manifest(root view) *Manifest {
 	c.danglingRoutes(m, root.object("http"))
 	c.used(m)
 	if len(m.Actors) == 0 {
-		c.at(root.get("actors").n, "actors must name one actor at least")
+		c.At(root.get("actors").n, "actors must name one actor at least")
 	}
 	if main := root.object("run").get("main"); main.given() {
 		var names []string
@@ -59,7 +58,7 @@ func (c *checker) manifest(root view) *Manifest {
 			names = append(names, a.Name)
 		}
 		if !slices.Contains(names, main.n.Value) {
-			c.at(main.n, "run.main: there is no top-level actor %q%s", main.n.Value, suggestion(main.n.Value, names))
+			c.At(main.n, "run.main: there is no top-level actor %q%s", main.n.Value, grammar.Suggest(main.n.Value, names))
 		}
 	}
 	c.dangling(m, root)
@@ -69,11 +68,11 @@ func (c *checker) manifest(root view) *Manifest {
 
 // empty is a manifest with its path and nothing else.
 func (c *checker) empty() *Manifest {
-	dir, err := filepath.Abs(filepath.Dir(c.file))
+	dir, err := filepath.Abs(filepath.Dir(c.File))
 	if err != nil {
-		dir = filepath.Dir(c.file)
+		dir = filepath.Dir(c.File)
 	}
-	return &Manifest{File: c.file, Dir: dir}
+	return &Manifest{File: c.File, Dir: dir}
 }
 
 func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
@@ -87,26 +86,26 @@ func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
 	goNode, wasmNode := v.get("go"), v.get("wasm")
 	switch {
 	case goNode.given() && wasmNode.given():
-		c.at(v.n, "modules.%s: either go or wasm, not both", key.Value)
+		c.At(v.n, "modules.%s: either go or wasm, not both", key.Value)
 	case goNode.given():
 		mod.Go = abs(v.text("go"))
 	case wasmNode.given():
 		mod.Wasm = abs(v.text("wasm"))
 	default:
-		c.at(v.n, "modules.%s: either go (a folder to build) or wasm (a file) is needed", key.Value)
+		c.At(v.n, "modules.%s: either go (a folder to build) or wasm (a file) is needed", key.Value)
 	}
 	mod.Tags = v.texts("tags")
 	mod.Flags = map[string][]string{"go": v.object("flags").texts("go"), "tinygo": v.object("flags").texts("tinygo")}
 	for _, compiler := range []string{"go", "tinygo"} {
 		for _, f := range v.object("flags").items(compiler) {
 			if err := build.CheckFlag(compiler, f.n.Value); err != nil {
-				c.at(f.n, "modules.%s.flags.%s: %v", key.Value, compiler, err)
+				c.At(f.n, "modules.%s.flags.%s: %v", key.Value, compiler, err)
 			}
 		}
 	}
 	for _, k := range []string{"compiler", "tags", "flags"} {
 		if x := v.get(k); x.given() && wasmNode.given() {
-			c.at(x.n, "modules.%s.%s has no meaning for a .wasm file", key.Value, k)
+			c.At(x.n, "modules.%s.%s has no meaning for a .wasm file", key.Value, k)
 		}
 	}
 	if mod.Compiler == "" {
@@ -122,7 +121,7 @@ func (c *checker) module(m *Manifest, key *yaml.Node, v view) Module {
 		}
 		for _, k := range []string{"bytes", "files"} {
 			if x := d.get(k); x.given() && dir.ReadOnly {
-				c.at(x.n, "modules.%s.dirs: %s needs mode: rw", key.Value, k)
+				c.At(x.n, "modules.%s.dirs: %s needs mode: rw", key.Value, k)
 			}
 		}
 		mod.Dirs = append(mod.Dirs, dir)
@@ -144,9 +143,9 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		if typ := v.get("type"); typ.given() {
 			a.Module, a.Type = c.actorType(m, typ.n)
 		} else if !v.has("to") {
-			c.at(v.n, "actor %s lacks the key \"type\" (module/type, or type alone if there is one module)", k.Value)
+			c.At(v.n, "actor %s lacks the key \"type\" (module/type, or type alone if there is one module)", k.Value)
 		}
-		a.Args = c.value(v.get("args", kindAny).n)
+		a.Args = c.value(v.get("args", grammar.Any).n)
 		caps := v.object("capabilities")
 		c.spawnRights(caps, v.object("supervision"))
 		a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
@@ -155,7 +154,7 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		}
 		a.Grants = c.grants(caps, above)
 		if r := a.Routing; r != nil && r.Nodes != "" && len(a.Grants) > 0 {
-			c.at(caps.n, "capabilities: routees on other nodes (routing.nodes) have no services")
+			c.At(caps.n, "capabilities: routees on other nodes (routing.nodes) have no services")
 		}
 		a.Supervision, a.supervision = c.supervision(v.object("supervision")), canonical(v.object("supervision").n)
 		a.Lifetime, _ = supervision.ParseLifetime(v.text("lifetime"))
@@ -163,10 +162,10 @@ func (c *checker) actors(m *Manifest, v view, base limits, above []*Grant) []Act
 		a.Crashed = crashed(v.text("crashed-message"))
 		a.Resend, a.resend = c.resend(v.object("resend")), canonical(v.object("resend").n)
 		if a.Resend != nil && v.has("children") {
-			c.at(v.get("children").n, "children cannot be combined with resend: the actor is started anew and not restarted")
+			c.At(v.get("children").n, "children cannot be combined with resend: the actor is started anew and not restarted")
 		}
 		if kind := v.object("mailbox").get("kind"); a.Resend != nil && !a.Mailbox.IsUsual() {
-			c.at(kind.n, "mailbox.kind cannot be combined with resend: the resender holds the messages, in its own order")
+			c.At(kind.n, "mailbox.kind cannot be combined with resend: the resender holds the messages, in its own order")
 		}
 		a.Dispatcher = c.dispatcher(v.object("dispatcher"))
 		a.Messages = c.messages(v.object("messages"))
@@ -185,7 +184,7 @@ func (c *checker) significant(v view, l supervision.Lifetime) bool {
 		return false
 	}
 	if l == supervision.Permanent {
-		c.at(v.get("significant").n, "significant cannot be combined with lifetime: permanent: such an actor is always restarted")
+		c.At(v.get("significant").n, "significant cannot be combined with lifetime: permanent: such an actor is always restarted")
 	}
 	return true
 }
@@ -201,18 +200,18 @@ func (c *checker) actorType(m *Manifest, n *yaml.Node) (module, typ string) {
 			return module, typ
 		}
 		if len(names) != 1 {
-			c.at(n, "there is no module %q%s", module, suggestion(module, names))
+			c.At(n, "there is no module %q%s", module, grammar.Suggest(module, names))
 			return "", typ
 		}
 		// With one module, the name of a type may contain a slash. Suggest a module if the
 		// part before it is like one.
-		if near, ok := nearest(module, names); ok {
-			c.at(n, "there is no module %q; did you mean %q?", module, near+"/"+typ)
+		if near := grammar.Nearest(module, names); near != "" {
+			c.At(n, "there is no module %q; did you mean %q?", module, near+"/"+typ)
 			return near, typ
 		}
 	}
 	if len(names) != 1 {
-		c.at(n, "%q does not say which module: write module/type, with one of %s", n.Value, strings.Join(names, ", "))
+		c.At(n, "%q does not say which module: write module/type, with one of %s", n.Value, strings.Join(names, ", "))
 		return "", n.Value
 	}
 	return names[0], n.Value
@@ -237,47 +236,9 @@ func (c *checker) value(n *yaml.Node) any {
 		}
 		return l
 	}
-	v, err := scalar(n)
+	v, err := grammar.Scalar(n)
 	if err != nil {
-		c.at(n, "%v", err)
+		c.At(n, "%v", err)
 	}
 	return v
-}
-
-// scalar converts a scalar node.
-func scalar(n *yaml.Node) (any, error) {
-	switch n.Tag {
-	case "!!null":
-		return nil, nil
-	case "!!bool":
-		return strings.EqualFold(n.Value, "true"), nil
-	case "!!int":
-		var i int64
-		if n.Decode(&i) == nil {
-			return i, nil
-		}
-		var u uint64
-		if n.Decode(&u) == nil {
-			return u, nil
-		}
-		return nil, plainjson.TooLarge(n.Value)
-	case "!!float":
-		// The YAML library reads whole numbers beyond 64 bits as floats, and rounds them.
-		if v, err := plainjson.Number(json.Number(strings.ReplaceAll(n.Value, "_", ""))); err != nil {
-			return nil, err
-		} else if f, ok := v.(float64); ok && !strings.HasPrefix(n.Value, ".") {
-			return f, nil
-		}
-		var f float64
-		err := n.Decode(&f)
-		return f, err
-	case "!duration":
-		d, err := parseDuration(n.Value)
-		return d.Nanoseconds(), err
-	case "!size":
-		return parseSize(n.Value)
-	case "!count":
-		return parseCount(n.Value)
-	}
-	return n.Value, nil
 }

@@ -17,13 +17,13 @@ func (c *checker) events(m *Manifest, v view, a *Actor) {
 		a.Events = true
 		switch {
 		case m.Store == nil && !a.spread():
-			c.at(x.n, "actor %s: durable: events needs the key store, which says where its events are kept", a.Name)
+			c.At(x.n, "actor %s: durable: events needs the key store, which says where its events are kept", a.Name)
 		case a.Routing != nil:
-			c.at(x.n, "actor %s: durable: events cannot be combined with to: a router keeps no events", a.Name)
+			c.At(x.n, "actor %s: durable: events cannot be combined with to: a router keeps no events", a.Name)
 		case a.Resend != nil:
-			c.at(x.n, "actor %s: durable: events cannot be combined with resend", a.Name)
+			c.At(x.n, "actor %s: durable: events cannot be combined with resend", a.Name)
 		case !a.Mailbox.IsHosted():
-			c.at(x.n, "actor %s: durable: events cannot be combined with a mailbox of an embedder, mailbox.kind: %s", a.Name, a.Mailbox)
+			c.At(x.n, "actor %s: durable: events cannot be combined with a mailbox of an embedder, mailbox.kind: %s", a.Name, a.Mailbox)
 		case m.Store == nil:
 			c.spreadEvents(m, v, a)
 		}
@@ -50,10 +50,10 @@ func (c *checker) spreadEvents(m *Manifest, v view, a *Actor) {
 		if !at.given() {
 			at = v.get(durableKey)
 		}
-		c.at(at.n, "actor %s: limits.durable is %d bytes, at most %d for each key whose events the nodes of a cluster keep: have it make snapshots and delete events", a.Name, *l, journal.MaxBytes)
+		c.At(at.n, "actor %s: limits.durable is %d bytes, at most %d for each key whose events the nodes of a cluster keep: have it make snapshots and delete events", a.Name, *l, journal.MaxBytes)
 	}
 	if slices.ContainsFunc(m.Services, func(s Use) bool { return s.Kind.Name() == "journal" }) {
-		c.at(v.get(durableKey).n, "actor %s: its events are kept by the nodes of the cluster, and services.journal finds those of a store only: remove that, or make the actor keyed without scope: cluster", a.Name)
+		c.At(v.get(durableKey).n, "actor %s: its events are kept by the nodes of the cluster, and services.journal finds those of a store only: remove that, or make the actor keyed without scope: cluster", a.Name)
 	}
 }
 

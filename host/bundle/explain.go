@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -27,7 +28,7 @@ func (m *Manifest) Explain(w io.Writer, path string) error {
 		}
 	})
 	if len(paths) == 0 || paths[len(paths)-1] != want {
-		return fmt.Errorf("there is no actor %s%s", want, suggestion(want, names))
+		return fmt.Errorf("there is no actor %s%s", want, grammar.Suggest(want, names))
 	}
 	a := chain[len(chain)-1]
 	e := explanation{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), s: m.Supervision, boss: "/user, the guardian of the bundle"}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -347,7 +348,7 @@ func pathOf(to string) string {
 }
 
 func (x *feeding) suggestion(to string) string {
-	s := suggestion(pathOf(to), x.Paths)
+	s := grammar.Suggest(pathOf(to), x.Paths)
 	if !strings.HasPrefix(to, "/") {
 		s = strings.ReplaceAll(s, "/user/", "")
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/metrics/guests"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -17,19 +18,19 @@ const (
 	pathWhat   = "a path such as /user/a/b, where * and ? stand for parts of an element and ** at the end for everything below"
 )
 
-// grammar is the shape of a whole manifest that knows no services.
-var grammar, _ = grammarOf(nil)
+// plain is the shape of a whole manifest that knows no services.
+var plain, _ = grammarOf(nil)
 
 // grammarOf is the grammar with the keys of services.
 func grammarOf(kinds []service.Kind) (root, actor *shape) {
-	actors := names("the actors, started in this order", &shape{kind: kindRef, doc: "an actor", self: func() *shape { return actor }})
+	actors := names("the actors, started in this order", &shape{Kind: grammar.Ref, Doc: "an actor", Name: actorName, Self: func() *shape { return actor }})
 	capabilities := capabilitiesWith(kinds)
 	actor = actorWith(actors, capabilities)
 	root = object("a bundle",
 		required("wasmactors", integer("version of the manifest's format: 1", 1, 1)),
-		required("name", pattern(none, "name of the bundle and of its actor system", nameWhat, nameRule).but(".", "..")),
+		required("name", pattern(none, "name of the bundle and of its actor system", nameWhat, nameRule).But(".", "..")),
 		optional("description", text(none, "what the bundle is, for people")),
-		required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape).but(".", "..")),
+		required("modules", mapping("the code: WebAssembly modules by name", "a valid module name", moduleRule, moduleShape).But(".", "..")),
 		optional("limits", limitsShape),
 		optional("supervision", supervisionShape),
 		optional("system", object("what all actors together may use",
@@ -50,7 +51,7 @@ func grammarOf(kinds []service.Kind) (root, actor *shape) {
 		)),
 	)
 	if len(kinds) > 0 {
-		root.fields = append(root.fields, optional("services", object("settings of the services that actors are granted", settingsFields(kinds)...)))
+		root.Fields = append(root.Fields, optional("services", object("settings of the services that actors are granted", settingsFields(kinds)...)))
 	}
 	return root, actor
 }
@@ -67,7 +68,7 @@ var moduleShape = object("a module: either go or wasm",
 	optional("freeze", boolean("start instances from a frozen image; false runs the initialisation for each")),
 	optional("env", mapping("environment variables that the guest sees", "a variable's name", `^[A-Za-z_][A-Za-z0-9_]*$`, text(none, "its value"))),
 	optional("dirs", list("directories that the guest may use", object("a directory",
-		required("host", text(service.ReachRead, "path on this machine, relative to the manifest").grantedAs("guest", "mode", "rw")),
+		required("host", grantedAs(text(service.ReachRead, "path on this machine, relative to the manifest"), "guest", "mode", "rw")),
 		required("guest", pattern(none, "path that the guest sees", "an absolute path", `^/`)),
 		optional("mode", enum("ro: read only (default); rw: read and write", "ro", "rw")),
 		optional("bytes", sizeIn("mode: rw: what all files in it may take together; default: 1GiB", 1, 1<<50)),
@@ -164,7 +165,7 @@ var supervisionShape = object("how an actor treats its children when they fail",
 )
 
 var backoffShape = object("delays before restarts",
-	optional("curve", enumWith((*Words).curves, "how delays grow", backoff.Curves()...)),
+	optional("curve", enumWith(wordsCurves, "how delays grow", backoff.Curves()...)),
 	optional("min", duration("first delay, or the unit of the curve")),
 	optional("max", duration("largest delay before jitter")),
 	optional("factor", number("exponential: growth", 1, 1000)),
@@ -173,7 +174,7 @@ var backoffShape = object("delays before restarts",
 	optional("delays", list("table: the delays", duration("a delay"))),
 	optional("ceiling", integer("slotted: the last slot", 1, 62)),
 	optional("stay", boolean("slotted: stay at the ceiling instead of starting again")),
-	optional("jitter", enumWith((*Words).jitters, "how delays are spread", backoff.Jitters()...)),
+	optional("jitter", enumWith(wordsJitters, "how delays are spread", backoff.Jitters()...)),
 	optional("spread", number("additive and two-sided jitter: the fraction", 0, 1)),
 	optional("hard-cap", boolean("jitter does not exceed max either")),
 	optional("reset", enum("when the count of failures starts again", "after-stable", "never", "manual")),
@@ -224,7 +225,7 @@ func capabilitiesWith(kinds []service.Kind) *shape {
 		optional("spawn", list("types of its module that it may spawn; * for all; TYPE@ROLE: on nodes of the cluster with the role, * for any", text(none, "a type"))),
 		optional("metrics", mapping("metrics of its own, by their names", "a metric's name", "^"+guests.NameRule+"$", metricShape)),
 	)
-	capabilities.fields = append(capabilities.fields, grantFields(kinds)...)
+	capabilities.Fields = append(capabilities.Fields, grantFields(kinds)...)
 	return capabilities
 }
 
@@ -243,11 +244,11 @@ func actorWith(children, capabilities *shape) *shape {
 		optional("supervision", supervisionShape),
 		optional("resend", resendShape),
 		optional("messages", messagesShape),
-		optional(durableKey, boolean("true: the actor, and all below it, outlive the process; events: it keeps what has happened to it as events; see the key store").or(eventsValue)),
+		optional(durableKey, boolean("true: the actor, and all below it, outlive the process; events: it keeps what has happened to it as events; see the key store").Or(eventsValue)),
 		optional(upgradeKey, upgradeShape),
 		optional("children", children),
 	)
-	shape.fields = append(append(shape.fields, routingFields()...), optional("keyed", keyedShape), optional("singleton", singletonShape))
+	shape.Fields = append(append(shape.Fields, routingFields()...), optional("keyed", keyedShape), optional("singleton", singletonShape))
 	return shape
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // HTTP is what a manifest says about requests from outside.
@@ -163,7 +164,7 @@ func (c *checker) http(m *Manifest, v view, base limits) *HTTP {
 		g.Listen = append(g.Listen, c.listener(l))
 	}
 	if len(g.Listen) == 0 {
-		c.at(v.get("listen").n, "http.listen must name one address at least")
+		c.At(v.get("listen").n, "http.listen must name one address at least")
 	}
 	x := v.object("limits")
 	g.Limits = gateway.Limits{AtOnce: int(x.count("at-once", 0)), Header: int(x.size("header", 0)), Headers: int(x.count("headers", 0)), Body: int64(x.size("body", 0)), Inline: int(x.size("inline", 0))}
@@ -180,7 +181,7 @@ func (c *checker) http(m *Manifest, v view, base limits) *HTTP {
 	for _, p := range v.items("proxies") {
 		network, err := netip.ParsePrefix(p.n.Value)
 		if err != nil {
-			c.at(p.n, "http.proxies: %q is not a network such as 10.0.0.0/8", p.n.Value)
+			c.At(p.n, "http.proxies: %q is not a network such as 10.0.0.0/8", p.n.Value)
 		}
 		g.Proxies = append(g.Proxies, network)
 	}
@@ -193,18 +194,18 @@ func (c *checker) http(m *Manifest, v view, base limits) *HTTP {
 		h.Made = append(h.Made, made)
 	})
 	if len(g.Routes) == 0 {
-		c.at(v.get("routes").n, "http.routes must have one route at least")
+		c.At(v.get("routes").n, "http.routes must have one route at least")
 	}
 	for _, e := range gateway.Check(*g) {
 		at, n := nodes[2*e.Route], nodes[2*e.Route+1]
 		if e.Key != "pattern" {
 			at = nodeAt(n, e.Key)
 		}
-		c.at(at, "http.routes.%q: %s: %v", g.Routes[e.Route].Pattern, e.Key, e.Err)
+		c.At(at, "http.routes.%q: %s: %v", g.Routes[e.Route].Pattern, e.Key, e.Err)
 	}
 	if all != nil {
 		if err := all.Check(); err != nil {
-			c.at(v.get("cors").n, "http.cors: %v", err)
+			c.At(v.get("cors").n, "http.cors: %v", err)
 		}
 	}
 	g.CORS = all
@@ -215,7 +216,7 @@ func (c *checker) listener(v view) gateway.Listener {
 	l := gateway.Listener{Address: v.text("address"), H2C: v.flag("h2c", false)}
 	if !strings.HasPrefix(l.Address, "unix:") {
 		if _, _, err := net.SplitHostPort(l.Address); err != nil {
-			c.at(v.get("address").n, "http.listen: %q is not an address such as localhost:8080, :80 or unix:gateway.sock", l.Address)
+			c.At(v.get("address").n, "http.listen: %q is not an address such as localhost:8080, :80 or unix:gateway.sock", l.Address)
 		}
 	}
 	if t := v.object("tls"); t.given() {
@@ -264,11 +265,11 @@ func (c *checker) route(m *Manifest, pattern string, v view, base limits) (gatew
 			Outbox: int(u.size("outbox", 0)), Ping: u.duration("ping", 0), Compress: u.flag("deflate", false),
 		}
 		if !r.Upgrade.WebSocket && !r.Upgrade.Events {
-			c.at(u.n, "upgrade needs websocket: true or events: true")
+			c.At(u.n, "upgrade needs websocket: true or events: true")
 		}
 	}
 	if v.has("pick") && !v.has("pool") {
-		c.at(v.get("pick").n, "pick needs pool")
+		c.At(v.get("pick").n, "pick needs pool")
 	}
 	x := v.object("make")
 	if !x.given() {
@@ -286,12 +287,12 @@ func (c *checker) made(m *Manifest, to string, v view, base limits) *Actor {
 	a := &Actor{Name: strings.TrimPrefix(to, "/user/"), Mailbox: box, Dispatcher: c.dispatcher(v.object("dispatcher")), Limits: l.Limits, Stack: l.stack, Table: l.table, line: v.n.Line, column: v.n.Column}
 	v.text("type")
 	a.Module, a.Type = c.actorType(m, v.get("type").n)
-	a.Args = c.value(v.get("args", kindAny).n)
+	a.Args = c.value(v.get("args", grammar.Any).n)
 	caps := v.object("capabilities")
 	c.spawnRights(caps, v.object("supervision"))
 	a.Capabilities = host.Capabilities{Send: caps.texts("send"), Stop: caps.texts("stop"), Spawn: caps.texts("spawn")}
 	if x := caps.mapping("metrics"); x.given() {
-		c.at(x.n, "capabilities.metrics are for actors of the manifest, not for those that are made on demand")
+		c.At(x.n, "capabilities.metrics are for actors of the manifest, not for those that are made on demand")
 	}
 	a.Grants = c.grants(caps, nil)
 	a.Crashed = crashed(v.text("crashed-message"))
@@ -342,7 +343,7 @@ func (c *checker) danglingRoutes(m *Manifest, v view) {
 			}
 			if keeper := path.Dir(n.Value); strings.Contains(n.Value, "{") {
 				if !slices.Contains(keepers, keeper) {
-					c.at(n, "http.routes: %s has a {name}, and %s is not a keyed actor of the bundle: give that one the key keyed, or the route the key make%s", n.Value, keeper, suggestion(keeper, keepers))
+					c.At(n, "http.routes: %s has a {name}, and %s is not a keyed actor of the bundle: give that one the key keyed, or the route the key make%s", n.Value, keeper, grammar.Suggest(keeper, keepers))
 				}
 				return
 			}
@@ -351,7 +352,7 @@ func (c *checker) danglingRoutes(m *Manifest, v view) {
 					return
 				}
 			}
-			c.at(n, "http.routes: no actor of the bundle has the path %s%s", n.Value, suggestion(n.Value, paths))
+			c.At(n, "http.routes: no actor of the bundle has the path %s%s", n.Value, grammar.Suggest(n.Value, paths))
 		}
 		if to := r.get("to"); to.given() {
 			check(to.n)

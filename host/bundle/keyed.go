@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster/journal"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -59,7 +60,7 @@ var keyedShape = object("the name stands for an actor of the type for each key; 
 	optional("at-limit", enum("what to do with a new key at the limit: refuse it, or evict the least recently used actor that has nothing to do; default: refuse", keyed.AtLimits()...)),
 	optional("buffer", count("messages that wait while actors end, of which one key has a quarter at most; default: 1000", 1<<24)),
 	optional("buffer-bytes", sizeIn("bytes of those, likewise; default: 16MiB", 1, 1<<40)),
-	optional("remember", integer("keys that are remembered when their actors have ended; default: 1000. Or, with scope cluster, true: keys that live are remembered, and start again when their shard has moved or its node was lost", 0, keyed.MaxRemember).orFlag()),
+	optional("remember", integer("keys that are remembered when their actors have ended; default: 1000. Or, with scope cluster, true: keys that live are remembered, and start again when their shard has moved or its node was lost", 0, keyed.MaxRemember).OrFlag()),
 	optional("starts", count("of remember true: keys that a node starts again in a second; default: 200", shard.MaxStarts)),
 	optional("scope", enum("node: each system has actors of its own; cluster: the keys are spread over the nodes of the cluster, one actor for each; default: node", string(ScopeNode), string(ScopeCluster))),
 	optional("shards", count("of scope cluster: parts that the keys are spread in; it cannot change while a node has the kind; default: 256", shard.MaxShards)),
@@ -85,7 +86,7 @@ func (c *checker) keyed(name string, v view) *Keyed {
 	role := x.text("role")
 	if x.given() {
 		if d.given() {
-			c.at(x.n, "actor %s is either a singleton or keyed: a singleton has no keys", name)
+			c.At(x.n, "actor %s is either a singleton or keyed: a singleton has no keys", name)
 		}
 		*k = Keyed{Max: 1, Idle: keyed.DefaultIdle, Buffer: keyed.DefaultBuffer, BufferBytes: keyed.DefaultBytes, Scope: ScopeCluster, Shards: 1, Role: role, Single: true}
 		c.apart(name, "singleton", v)
@@ -99,23 +100,23 @@ func (c *checker) keyed(name string, v view) *Keyed {
 	}
 	for _, key := range []string{"shards", "role"} {
 		if x := d.get(key); x.given() && k.Scope != ScopeCluster {
-			c.at(x.n, "keyed.%s has a meaning only with scope: cluster", key)
+			c.At(x.n, "keyed.%s has a meaning only with scope: cluster", key)
 		}
 	}
 	switch x := d.get("remember"); {
 	case k.Living && k.Scope != ScopeCluster:
-		c.at(x.n, "keyed.remember: true has a meaning only with scope: cluster: on one node keys begin with their first message, see docs/guide/keyed.md")
+		c.At(x.n, "keyed.remember: true has a meaning only with scope: cluster: on one node keys begin with their first message, see docs/guide/keyed.md")
 	case k.Living:
 		c.reachCluster(x.n, below(below(below("actors", name), "keyed"), "remember"))
 	case d.has("starts"):
-		c.at(d.get("starts").n, "keyed.starts has a meaning only with remember: true")
+		c.At(d.get("starts").n, "keyed.starts has a meaning only with remember: true")
 	}
 	if x := d.get("idle"); x.given() && k.Idle < keyed.MinIdle {
-		c.at(x.n, "keyed.idle must be at least %v", keyed.MinIdle)
+		c.At(x.n, "keyed.idle must be at least %v", keyed.MinIdle)
 	}
 	c.apart(name, "keyed", v)
 	if x := v.object("capabilities").get("metrics"); x.given() {
-		c.at(x.n, "capabilities.metrics are for single actors, not for those of keys")
+		c.At(x.n, "capabilities.metrics are for single actors, not for those of keys")
 	}
 	return k
 }
@@ -123,7 +124,7 @@ func (c *checker) keyed(name string, v view) *Keyed {
 // apart reports keys that do not go together with keyed or singleton.
 func (c *checker) apart(name, kind string, v view) {
 	if x := v.object("supervision").get("strategy"); x.given() && x.n.Value != "one-for-one" {
-		c.at(x.n, "supervision.strategy of the keyed actor %s must be one-for-one: a failure of one key touches no other", name)
+		c.At(x.n, "supervision.strategy of the keyed actor %s must be one-for-one: a failure of one key touches no other", name)
 	}
 	for _, x := range []struct{ key, why string }{
 		{"children", "the children of a keyed actor are those of the keys, which may spawn their own"},
@@ -132,7 +133,7 @@ func (c *checker) apart(name, kind string, v view) {
 		{"to", "it makes its actors itself"},
 	} {
 		if n := v.get(x.key); n.given() {
-			c.at(n.n, "%s has no meaning for the %s actor %s: %s", x.key, kind, name, x.why)
+			c.At(n.n, "%s has no meaning for the %s actor %s: %s", x.key, kind, name, x.why)
 		}
 	}
 }
@@ -144,8 +145,8 @@ func (c *checker) clustered(root view, actors view, top bool) {
 		cluster = cluster || root.n.Content[i].Value == "cluster"
 	}
 	for _, name := range []string{"kv", "pubsub"} {
-		if x := valueAt(valueAt(valueAt(root.n, "services"), name), "scope"); top && !cluster && x != nil && x.Value == string(ScopeCluster) {
-			c.at(x, "services.%s.scope: cluster needs the key cluster, which says what this bundle joins", name)
+		if x := grammar.At(grammar.At(grammar.At(root.n, "services"), name), "scope"); top && !cluster && x != nil && x.Value == string(ScopeCluster) {
+			c.At(x, "services.%s.scope: cluster needs the key cluster, which says what this bundle joins", name)
 		}
 	}
 	actors.pairs(func(k *yaml.Node, v view) {
@@ -155,18 +156,18 @@ func (c *checker) clustered(root view, actors view, top bool) {
 		}
 		for _, x := range v.object("capabilities").items("spawn") {
 			if !cluster && strings.Contains(x.n.Value, "@") {
-				c.at(x.n, "actor %s: capabilities.spawn: %s needs the key cluster, which says what this bundle joins", k.Value, x.n.Value)
+				c.At(x.n, "actor %s: capabilities.spawn: %s needs the key cluster, which says what this bundle joins", k.Value, x.n.Value)
 			}
 		}
 		if x := v.object("routing").get("nodes"); !cluster && x.given() {
-			c.at(x.n, "actor %s: routing.nodes needs the key cluster, which says what this bundle joins", k.Value)
+			c.At(x.n, "actor %s: routing.nodes needs the key cluster, which says what this bundle joins", k.Value)
 		}
 		switch {
 		case !at.given():
 		case !top:
-			c.at(at.n, "actor %s: %s is for actors at the top of actors only: its path is the same on all nodes", k.Value, what)
+			c.At(at.n, "actor %s: %s is for actors at the top of actors only: its path is the same on all nodes", k.Value, what)
 		case !cluster:
-			c.at(at.n, "actor %s: %s needs the key cluster, which says what this bundle joins", k.Value, what)
+			c.At(at.n, "actor %s: %s needs the key cluster, which says what this bundle joins", k.Value, what)
 		}
 		c.clustered(root, v.mapping("children"), false)
 	})

@@ -68,17 +68,17 @@ func (c *checker) share(m *Manifest, a *Actor, limits view) {
 		if !mod.set.memory {
 			mod.Memory = max(mod.Memory, memory)
 		} else if v := limits.get("memory"); v.given() && memory > mod.Memory {
-			c.at(v.n, "limits.memory of actor %s is more than modules.%s.limits.memory", a.Name, mod.Name)
+			c.At(v.n, "limits.memory of actor %s is more than modules.%s.limits.memory", a.Name, mod.Name)
 		}
 		if !mod.set.stack {
 			mod.Stack = max(mod.Stack, stack)
 		} else if v := limits.get("stack"); v.given() && stack > mod.Stack {
-			c.at(v.n, "limits.stack of actor %s is more than modules.%s.limits.stack", a.Name, mod.Name)
+			c.At(v.n, "limits.stack of actor %s is more than modules.%s.limits.stack", a.Name, mod.Name)
 		}
 		if !mod.set.table {
 			mod.Table = max(mod.Table, table)
 		} else if v := limits.get("table"); v.given() && table > mod.Table {
-			c.at(v.n, "limits.table of actor %s is more than modules.%s.limits.table", a.Name, mod.Name)
+			c.At(v.n, "limits.table of actor %s is more than modules.%s.limits.table", a.Name, mod.Name)
 		}
 	}
 }

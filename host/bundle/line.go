@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -38,7 +39,7 @@ func parseLine(text []byte) (l line, reason string) {
 	into := map[string]any{"to": &l.To, "message": &l.Message, "ask": &l.Ask, "wait": &l.Wait}
 	for key := range fields {
 		if into[key] == nil {
-			return l, fmt.Sprintf("not a message: unknown key %q%s", printable.Line(key, 60), suggestion(key, []string{"ask", "message", "to", "wait"}))
+			return l, fmt.Sprintf("not a message: unknown key %q%s", printable.Line(key, 60), grammar.Suggest(key, []string{"ask", "message", "to", "wait"}))
 		}
 	}
 	for _, key := range []string{"to", "ask", "wait"} {

@@ -1,12 +1,10 @@
 package bundle
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -66,40 +64,26 @@ func ParseWith(file string, data []byte, vars Variables, kinds ...service.Kind) 
 
 func (c *checker) parse(data []byte) (*Manifest, error) {
 	for _, k := range c.kinds {
-		if key := cmp.Or(k.SettingsShape().Undeclared(), k.GrantShape().Undeclared()); key != "" {
+		if key := cmp.Or(service.Undeclared(k.SettingsShape()), service.Undeclared(k.GrantShape())); key != "" {
 			return nil, fmt.Errorf("the service %s does not declare what its key %q reaches outside of a bundle, so no manifest can use it; see service.Reach", k.Name(), key)
 		}
 	}
-	if c.grammar = grammar; len(c.kinds) > 0 {
-		c.grammar, _ = grammarOf(c.kinds)
+	if c.shape = plain; len(c.kinds) > 0 {
+		c.shape, _ = grammarOf(c.kinds)
 	}
-	var doc, second yaml.Node
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	err := d.Decode(&doc)
-	switch {
-	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0:
-		return nil, Diagnostics{{c.file, 1, 1, "the manifest is empty"}}
-	case err != nil:
-		return nil, Diagnostics{syntaxError(c.file, data, err)}
-	}
-	root := doc.Content[0]
-	c.root = root
-	if c.structure(root, 0) {
+	const what = "the manifest"
+	root := c.Document(data, what, func(root *yaml.Node) {
 		c.expand(root)
-		c.check(root, c.grammar, "the manifest")
+		c.Check(root, c.shape, what)
+	})
+	c.root = root
+	if len(c.Found) > 0 {
+		return nil, c.Found
 	}
-	if err := d.Decode(&second); err == nil {
-		c.at(&second, "a second document begins here: a manifest is one")
-	} else if !errors.Is(err, io.EOF) {
-		c.found = append(c.found, syntaxError(c.file, data, err))
-	}
-	if len(c.found) > 0 {
-		return nil, c.found
-	}
-	m := c.manifest(view{root, c.grammar, c})
-	m.named, m.words = append(c.namedIn(root, c.grammar, ""), c.spread...), c.words
-	if len(c.found) > 0 {
-		return nil, c.found
+	m := c.manifest(view{root, c.shape, c})
+	m.named, m.words = append(c.namedIn(root, c.shape, ""), c.spread...), c.words
+	if len(c.Found) > 0 {
+		return nil, c.Found
 	}
 	return m, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var mailboxShape = object("where the actor's messages wait",
-	optional("kind", enumWith((*Words).mailboxes, "what a full one does, which message comes next, or which ones are taken; default: bounded", mailbox.Kinds()...)),
+	optional("kind", enumWith(wordsMailboxes, "what a full one does, which message comes next, or which ones are taken; default: bounded", mailbox.Kinds()...)),
 	optional("messages", count("messages that may wait; default: limits.mailbox", 1<<24)),
 	optional("bytes", size("bytes of messages that may wait; default: limits.mailbox-bytes")),
 	optional("full", enum(ofKinds("full", "what a full one does, as the kind of that name; default: bounded, which refuses"), mailbox.KindsForFull()...)),
@@ -44,15 +44,15 @@ func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 		f, _ := mailbox.ParseKind(name)
 		m = m.WithFull(f)
 	}
-	for _, f := range mailboxShape.fields {
-		if x := v.get(f.name); f.name != "kind" && x.given() && !m.Takes(f.name) {
-			c.at(x.n, "mailbox.%s has no meaning for the kind %s", f.name, m.Name())
+	for _, f := range mailboxShape.Fields {
+		if x := v.get(f.Name); f.Name != "kind" && x.given() && !m.Takes(f.Name) {
+			c.At(x.n, "mailbox.%s has no meaning for the kind %s", f.Name, m.Name())
 			return m
 		}
 	}
 	for _, same := range [][2]string{{"messages", "mailbox"}, {"bytes", "mailbox-bytes"}} {
 		if x := v.get(same[0]); x.given() && limits.has(same[1]) {
-			c.at(x.n, "mailbox.%s and limits.%s are the same; write one of them", same[0], same[1])
+			c.At(x.n, "mailbox.%s and limits.%s are the same; write one of them", same[0], same[1])
 		}
 	}
 	l.Mailbox = int(v.count("messages", uint64(l.Mailbox)))
@@ -71,7 +71,7 @@ func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 			err = m.WithTypes(map[string]int{key.Value: n}).Check()
 		}
 		if err != nil {
-			c.at(value.n, "mailbox.%v", err)
+			c.At(value.n, "mailbox.%v", err)
 		}
 	})
 	m = m.WithTypes(types)
@@ -82,9 +82,9 @@ func (c *checker) mailbox(v, limits view, l *limits) mailbox.Config {
 				n = x.n
 			}
 		}
-		c.at(n, "mailbox.%v", err)
+		c.At(n, "mailbox.%v", err)
 	} else if len(types) > mailbox.MaxTypes {
-		c.at(v.get("types").n, "mailbox.%v", m.Check())
+		c.At(v.get("types").n, "mailbox.%v", m.Check())
 	}
 	return m
 }

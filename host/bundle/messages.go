@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/internal/cddl"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -57,7 +58,7 @@ func (c *checker) messages(v view) *Messages {
 		m.accepted = append(m.accepted, x.n)
 	}
 	if !filepath.IsLocal(m.File) {
-		c.at(m.node, "messages.file: %q is not in the folder of the manifest or below", m.File)
+		c.At(m.node, "messages.file: %q is not in the folder of the manifest or below", m.File)
 	}
 	v.mapping("sends").pairs(func(k *yaml.Node, list view) {
 		s := Sends{To: k.Value}
@@ -124,7 +125,7 @@ type messageCheck struct {
 }
 
 func (c *messageCheck) at(n *yaml.Node, format string, args ...any) {
-	c.found = append(c.found, Diagnostic{c.m.File, max(n.Line, 1), max(n.Column, 1), fmt.Sprintf(format, args...)})
+	c.found = append(c.found, Diagnostic{File: c.m.File, Line: max(n.Line, 1), Column: max(n.Column, 1), Message: fmt.Sprintf(format, args...)})
 }
 
 // file reads a file of messages once.
@@ -141,7 +142,7 @@ func (c *messageCheck) file(m *Messages) *cddl.File {
 	f, err := cddl.Parse(filepath.Join(filepath.Dir(c.m.File), m.File), text)
 	var bad *cddl.Error
 	if errors.As(err, &bad) {
-		c.found = append(c.found, Diagnostic{bad.At.File, bad.At.Line, bad.At.Column, bad.What})
+		c.found = append(c.found, Diagnostic{File: bad.At.File, Line: bad.At.Line, Column: bad.At.Column, Message: bad.What})
 		return nil
 	}
 	c.files[m.File] = f
@@ -169,13 +170,13 @@ func readWithin(dir, name string) ([]byte, error) {
 func (c *messageCheck) own(m *Messages, f *cddl.File) {
 	for i, name := range m.Accepts {
 		if len(versionsOf(f, name)) == 0 {
-			c.at(m.accepted[i], "messages.accepts: %s does not define %s%s", m.File, name, suggestion(name, messageNames(f)))
+			c.at(m.accepted[i], "messages.accepts: %s does not define %s%s", m.File, name, grammar.Suggest(name, messageNames(f)))
 		}
 	}
 	for _, s := range m.Sends {
 		for i, name := range s.Messages {
 			if len(versionsOf(f, name)) == 0 {
-				c.at(s.nodes[i], "messages.sends: %s does not define %s%s", m.File, name, suggestion(name, messageNames(f)))
+				c.at(s.nodes[i], "messages.sends: %s does not define %s%s", m.File, name, grammar.Suggest(name, messageNames(f)))
 			}
 		}
 	}
@@ -236,7 +237,7 @@ func (c *messageCheck) compare(at *yaml.Node, name string, from *cddl.File, path
 			names = append(names, b)
 		}
 		c.at(at, "%s (%s) is sent to %s, which does not accept it: %s says what it accepts%s; add it there, and handle it, or do not send it",
-			rule, defined, path, c.place(to.node), suggestion(base, names))
+			rule, defined, path, c.place(to.node), grammar.Suggest(base, names))
 		return
 	}
 	if !slices.Contains(known, rule) {

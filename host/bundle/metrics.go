@@ -28,16 +28,16 @@ func (c *checker) metrics(v view) []guests.Metric {
 			x.Buckets = append(x.Buckets, f)
 		}
 		if err := x.Check(); err != nil {
-			c.at(key, "capabilities.metrics: %v", err)
+			c.At(key, "capabilities.metrics: %v", err)
 			return
 		}
 		if at := slices.IndexFunc(c.granted, func(o guests.Metric) bool { return o.Name == x.Name }); at < 0 {
 			c.granted = append(c.granted, x)
 		} else if err := guests.Agree(&x, &c.granted[at]); err != nil {
-			c.at(key, "capabilities.metrics: %v", err)
+			c.At(key, "capabilities.metrics: %v", err)
 		}
 		if len(out) == guests.MaxMetrics {
-			c.at(key, "capabilities.metrics: an actor has at most %d metrics of its own", guests.MaxMetrics)
+			c.At(key, "capabilities.metrics: an actor has at most %d metrics of its own", guests.MaxMetrics)
 		}
 		out = append(out, x)
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/runtime"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -298,13 +299,13 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 			return name == "*"
 		}
 		if !has(a.Type) {
-			found = append(found, Diagnostic{m.File, a.line, a.column,
-				fmt.Sprintf("actor %s: the module %s has no type %q%s", a.Name, a.Module, a.Type, suggestion(a.Type, types))})
+			found = append(found, Diagnostic{File: m.File, Line: a.line, Column: a.column,
+				Message: fmt.Sprintf("actor %s: the module %s has no type %q%s", a.Name, a.Module, a.Type, grammar.Suggest(a.Type, types))})
 		}
 		for _, t := range a.Capabilities.Spawn {
 			if t, _, _ = strings.Cut(t, "@"); !has(t) {
-				found = append(found, Diagnostic{m.File, a.line, a.column,
-					fmt.Sprintf("actor %s: capabilities.spawn: the module %s has no type %q%s", a.Name, a.Module, t, suggestion(t, types))})
+				found = append(found, Diagnostic{File: m.File, Line: a.line, Column: a.column,
+					Message: fmt.Sprintf("actor %s: capabilities.spawn: the module %s has no type %q%s", a.Name, a.Module, t, grammar.Suggest(t, types))})
 			}
 		}
 	}
@@ -312,7 +313,7 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 	m.eachMade(func(a *Actor) { check("", a) })
 	for _, a := range m.accepted {
 		if x := l[a.module]; x != nil && a.typ != "*" && !a.fetched && !slices.Contains(x.image.Description().Types, a.typ) {
-			found = append(found, Diagnostic{m.File, a.line, a.column, fmt.Sprintf("cluster.accept.types: the module %s has no type %q%s", a.module, a.typ, suggestion(a.typ, x.image.Description().Types))})
+			found = append(found, Diagnostic{File: m.File, Line: a.line, Column: a.column, Message: fmt.Sprintf("cluster.accept.types: the module %s has no type %q%s", a.module, a.typ, grammar.Suggest(a.typ, x.image.Description().Types))})
 		}
 	}
 	if len(found) == 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/build"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -87,49 +88,48 @@ func (c *checker) namedIn(n *yaml.Node, s *shape, key string) (out []named) {
 			return
 		}
 		if len(n.Value) > maxNamed {
-			c.at(n, "%.200s: more than %d bytes", key, maxNamed)
+			c.At(n, "%.200s: more than %d bytes", key, maxNamed)
 		}
 		path := strings.TrimPrefix(n.Value, "unix:")
 		if (reach == service.ReachRead || reach == service.ReachWrite || path != n.Value) && filepath.IsAbs(path) && slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {
-			c.at(n, "%s: write the absolute path without ..: behind a link it leads elsewhere than it seems to", key)
+			c.At(n, "%s: write the absolute path without ..: behind a link it leads elsewhere than it seems to", key)
 		}
 		out = append(out, named{reach: reach, key: key, value: n.Value, line: max(n.Line, 1), column: max(n.Column, 1)})
 	}
-	switch s = s.resolved(); {
-	case s.kind == kindObject && n.Kind == yaml.MappingNode:
+	switch s = s.Resolved(); {
+	case s.Kind == grammar.Object && n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			at := slices.IndexFunc(s.fields, func(f field) bool { return f.name == n.Content[i].Value })
-			if at < 0 {
+			f := s.Field(n.Content[i].Value)
+			if f == nil {
 				continue
 			}
-			f := s.fields[at].shape
 			more := c.namedIn(n.Content[i+1], f, below(key, n.Content[i].Value))
 			for j := range more {
-				if f.writes != nil && f.writes(n) {
+				if f.Writes != nil && f.Writes(n) {
 					more[j].reach = service.ReachWrite
 				}
-				if guest := valueAt(n, f.as); f.as != "" && guest != nil {
+				if guest := grammar.At(n, f.As); f.As != "" && guest != nil {
 					more[j].note = "as " + guest.Value
 				}
 			}
 			out = append(out, more...)
 		}
-	case s.kind == kindMapping && n.Kind == yaml.MappingNode:
+	case s.Kind == grammar.Mapping && n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			at := below(key, n.Content[i].Value)
-			note(n.Content[i], s.keys, at)
-			out = append(out, c.namedIn(n.Content[i+1], s.of, at)...)
+			note(n.Content[i], s.KeyReach, at)
+			out = append(out, c.namedIn(n.Content[i+1], s.Of, at)...)
 		}
-	case s.kind == kindList && n.Kind == yaml.SequenceNode && s.reach == service.ReachRun:
+	case s.Kind == grammar.List && n.Kind == yaml.SequenceNode && s.Reach == service.ReachRun:
 		whole := *n
 		whole.Value = commandLine(n)
-		note(&whole, s.reach, key)
-	case s.kind == kindList && n.Kind == yaml.SequenceNode:
+		note(&whole, s.Reach, key)
+	case s.Kind == grammar.List && n.Kind == yaml.SequenceNode:
 		for i, x := range n.Content {
-			out = append(out, c.namedIn(x, s.of, key+"["+strconv.Itoa(i)+"]")...)
+			out = append(out, c.namedIn(x, s.Of, key+"["+strconv.Itoa(i)+"]")...)
 		}
-	case s.kind == kindText && n.Kind == yaml.ScalarNode:
-		note(n, s.reach, key)
+	case s.Kind == grammar.Text && n.Kind == yaml.ScalarNode:
+		note(n, s.Reach, key)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // ReachKey is a key of manifests whose texts name something outside of the bundle.
@@ -18,7 +19,7 @@ func ReachKeys(kinds ...service.Kind) (keys []ReachKey) {
 	root, _ := grammarOf(kinds)
 	eachText(root, "", nil, func(key string, s *shape, reach service.Reach) {
 		if reach != none {
-			keys = append(keys, ReachKey{key, reach, s.writes != nil, s.doc})
+			keys = append(keys, ReachKey{key, reach, s.Writes != nil, s.Doc})
 		}
 	})
 	return keys
@@ -26,29 +27,29 @@ func ReachKeys(kinds ...service.Kind) (keys []ReachKey) {
 
 // eachText calls f for all free texts of a shape, keys of mappings included. Nothing is followed into itself.
 func eachText(s *shape, key string, above []*shape, f func(key string, s *shape, reach service.Reach)) {
-	s = s.resolved()
+	s = s.Resolved()
 	for _, x := range above {
 		if x == s {
 			return
 		}
 	}
 	above = append(above, s)
-	switch s.kind {
-	case kindText:
-		if s.enum == nil || s.reach != "" {
-			f(key, s, s.reach)
+	switch s.Kind {
+	case grammar.Text:
+		if s.Enum == nil || s.Reach != "" {
+			f(key, s, s.Reach)
 		}
-	case kindList:
-		if s.reach != "" {
-			f(key, s, s.reach)
+	case grammar.List:
+		if s.Reach != "" {
+			f(key, s, s.Reach)
 		}
-		eachText(s.of, key+"[]", above, f)
-	case kindMapping:
-		f(below(key, "*"), s, s.keys)
-		eachText(s.of, below(key, "*"), above, f)
-	case kindObject:
-		for _, x := range s.fields {
-			eachText(x.shape, below(key, x.name), above, f)
+		eachText(s.Of, key+"[]", above, f)
+	case grammar.Mapping:
+		f(below(key, "*"), s, s.KeyReach)
+		eachText(s.Of, below(key, "*"), above, f)
+	case grammar.Object:
+		for _, x := range s.Fields {
+			eachText(x.Shape, below(key, x.Name), above, f)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (c *checker) recorder(m *Manifest, v view) *Recorder {
 		dir = defaultCrashes
 	}
 	if r.Dir = m.within(dir); r.Actor > r.Bytes {
-		c.at(v.n, "recorder.actor must be at most recorder.bytes: one actor cannot keep more than all")
+		c.At(v.n, "recorder.actor must be at most recorder.bytes: one actor cannot keep more than all")
 	}
 	return r
 }

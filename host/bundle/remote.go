@@ -58,7 +58,7 @@ func (c *checker) accept(m *Manifest, v view, base limits) *Accept {
 	for _, x := range v.items("fetch") {
 		module, typ := c.actorType(m, x.n)
 		if a.Fetch = append(a.Fetch, module+"/"+typ); !slices.Contains(a.Types, module+"/"+typ) {
-			c.at(x.n, "cluster.accept.fetch: %s/%s is not in cluster.accept.types", module, typ)
+			c.At(x.n, "cluster.accept.fetch: %s/%s is not in cluster.accept.types", module, typ)
 		}
 		for i := range m.accepted {
 			m.accepted[i].fetched = m.accepted[i].fetched || m.accepted[i].module == module && m.accepted[i].typ == typ
@@ -68,13 +68,13 @@ func (c *checker) accept(m *Manifest, v view, base limits) *Accept {
 		return nil
 	}
 	if len(a.Types) == 0 {
-		c.at(v.get("types").n, "cluster.accept.types must name one type at least")
+		c.At(v.get("types").n, "cluster.accept.types must name one type at least")
 	}
 	if len(a.From) > maxRoles {
-		c.at(v.get("from").n, "cluster.accept.from has %d roles, at most %d", len(a.From), maxRoles)
+		c.At(v.get("from").n, "cluster.accept.from has %d roles, at most %d", len(a.From), maxRoles)
 	}
 	if a.Max > a.Total {
-		c.at(v.get("max").n, "cluster.accept.max is %d, more than cluster.accept.total, which is %d", a.Max, a.Total)
+		c.At(v.get("max").n, "cluster.accept.max is %d, more than cluster.accept.total, which is %d", a.Max, a.Total)
 	}
 	return a
 }
@@ -92,7 +92,7 @@ func (c *checker) spawnRights(caps, strategy view) {
 		_, err := c.peekSupervision(strategy).Plain()
 		for _, x := range caps.items("spawn") {
 			if err != nil && strings.Contains(x.n.Value, "@") {
-				c.at(strategy.n, "supervision: a child on another node (capabilities.spawn: %s) is supervised there, without its parent: %v", x.n.Value, err)
+				c.At(strategy.n, "supervision: a child on another node (capabilities.spawn: %s) is supervised there, without its parent: %v", x.n.Value, err)
 				break
 			}
 		}
@@ -100,15 +100,15 @@ func (c *checker) spawnRights(caps, strategy view) {
 	for _, x := range caps.items("spawn") {
 		typ, role, on := strings.Cut(x.n.Value, "@")
 		if on && (typ == "" || role == "" || !nameOrPattern(role)) {
-			c.at(x.n, "capabilities.spawn: %q must be TYPE@ROLE, where the role is a name or *", x.n.Value)
+			c.At(x.n, "capabilities.spawn: %q must be TYPE@ROLE, where the role is a name or *", x.n.Value)
 		}
 	}
 }
 
 // peekSupervision reads a strategy whose mistakes are reported where it is read for good.
 func (c *checker) peekSupervision(v view) supervision.Strategy {
-	found := c.found
-	defer func() { c.found = found }()
+	found := c.Found
+	defer func() { c.Found = found }()
 	return c.supervision(v)
 }
 

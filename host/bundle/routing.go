@@ -99,7 +99,7 @@ func routingFields() []field {
 	return []field{
 		optional("pool", count("how many actors of the type the name stands for; the name is that of their router", router.MaxRoutees)),
 		optional("to", list("instead of a type: paths of actors that the name stands for; the name is that of their router", pattern(none, "a path", "the path of one actor such as /user/a/b", onePath))),
-		optional("router", enumWith((*Words).logics, "pool, to: which of them gets a message; default: round-robin", logicNames()...)),
+		optional("router", enumWith(wordsLogics, "pool, to: which of them gets a message; default: round-robin", logicNames()...)),
 		optional("routing", routingShape),
 		optional("resizer", resizerShape),
 	}
@@ -124,22 +124,22 @@ func (c *checker) routing(name string, v view) *Routing {
 	case !pool.given() && !to.given():
 		for _, k := range []string{"router", "routing", "resizer"} {
 			if x := v.get(k); x.given() {
-				c.at(x.n, "%s needs pool (actors of the type) or to (paths of actors)", k)
+				c.At(x.n, "%s needs pool (actors of the type) or to (paths of actors)", k)
 			}
 		}
 		return nil
 	case pool.given() && to.given():
-		c.at(to.n, "either pool or to, not both")
+		c.At(to.n, "either pool or to, not both")
 		return nil
 	case to.given() && len(r.To) == 0:
-		c.at(to.n, "to must name one actor at least")
+		c.At(to.n, "to must name one actor at least")
 	}
 	r.line, r.column = pool.at(to)
 	c.wrongKeys(r, d)
 	c.withoutMeaning(name, v, to.given(), r)
 	c.overNodes(r, v, d)
 	if x := d.get("load"); x.given() && r.Hashing.Load <= 1 {
-		c.at(x.n, "routing.load must be above 1, which is the mean")
+		c.At(x.n, "routing.load must be above 1, which is the mean")
 	}
 	return r
 }
@@ -156,32 +156,32 @@ func (v view) at(other view) (line, column int) {
 // overNodes reports what cannot be said of a router whose routees are on several nodes.
 func (c *checker) overNodes(r *Routing, v, d view) {
 	if x := d.get("per-node"); x.given() && (r.Nodes == "" || r.Pool == 0) {
-		c.at(x.n, "routing.per-node needs pool and routing.nodes: it is for pools on several nodes")
+		c.At(x.n, "routing.per-node needs pool and routing.nodes: it is for pools on several nodes")
 	}
 	if r.Nodes == "" {
 		return
 	}
 	const unknown = "what waits on other nodes (routing.nodes) is not known"
 	if r.Logic == "smallest-mailbox" || r.Logic == "balancing" {
-		c.at(v.get("router").n, "router: %s cannot be combined with routing.nodes: what waits on other nodes is not known", r.Logic)
+		c.At(v.get("router").n, "router: %s cannot be combined with routing.nodes: what waits on other nodes is not known", r.Logic)
 	}
 	if load := d.get("load"); load.given() {
-		c.at(load.n, "routing.load: %s", unknown)
+		c.At(load.n, "routing.load: %s", unknown)
 	}
 	if x := v.get("resizer"); x.given() && r.Pool > 0 {
-		c.at(x.n, "resizer: %s", unknown)
+		c.At(x.n, "resizer: %s", unknown)
 	}
 	if r.Pool == 0 {
 		return
 	}
 	for _, k := range []string{"lifetime", "crashed-message", "mailbox", "dispatcher", "durable"} {
 		if x := v.get(k); x.given() {
-			c.at(x.n, "%s cannot be combined with routing.nodes: it does not reach actors on other nodes", k)
+			c.At(x.n, "%s cannot be combined with routing.nodes: it does not reach actors on other nodes", k)
 		}
 	}
 	if x := v.object("supervision"); x.given() {
 		if _, err := c.peekSupervision(x).Plain(); err != nil {
-			c.at(x.n, "supervision: a routee on another node (routing.nodes) is supervised there, without the router: %v", err)
+			c.At(x.n, "supervision: a routee on another node (routing.nodes) is supervised there, without the router: %v", err)
 		}
 	}
 }
@@ -199,10 +199,10 @@ func (c *checker) wrongKeys(r *Routing, d view) {
 				goes = append(goes, name)
 			}
 		}
-		c.at(x.n, "routing.%s needs router: %s", k, strings.Join(goes, " or "))
+		c.At(x.n, "routing.%s needs router: %s", k, strings.Join(goes, " or "))
 	}
 	if x := d.get("admit"); x.given() && len(r.Managers) == 0 {
-		c.at(x.n, "routing.admit needs manage: it limits what the managers may add")
+		c.At(x.n, "routing.admit needs manage: it limits what the managers may add")
 	}
 }
 
@@ -215,7 +215,7 @@ func (c *checker) withoutMeaning(name string, v view, group bool, r *Routing) {
 	}
 	if group {
 		if r.Logic == "balancing" {
-			c.at(v.get("router").n, "router: balancing needs pool: the actors of a group have mailboxes of their own")
+			c.At(v.get("router").n, "router: balancing needs pool: the actors of a group have mailboxes of their own")
 		}
 		for _, k := range []string{"type", "args", "crashed-message", "lifetime", "capabilities", "supervision", "mailbox", "dispatcher"} {
 			reasons = append(reasons, reason{k, "the actors that it sends to have their own"})
@@ -226,11 +226,11 @@ func (c *checker) withoutMeaning(name string, v view, group bool, r *Routing) {
 	}
 	for _, x := range reasons {
 		if n := v.get(x.key); n.given() {
-			c.at(n.n, "%s has no meaning for the router %s: %s", x.key, name, x.why)
+			c.At(n.n, "%s has no meaning for the router %s: %s", x.key, name, x.why)
 		}
 	}
 	if x := v.object("capabilities").get("metrics"); x.given() && !group {
-		c.at(x.n, "capabilities.metrics are for single actors, not for those of a pool")
+		c.At(x.n, "capabilities.metrics are for single actors, not for those of a pool")
 	}
 }
 
@@ -244,7 +244,7 @@ func (c *checker) resizer(v view) *router.Resizer {
 		return nil
 	}
 	if err := r.Check(); err != nil {
-		c.at(v.n, "%s", strings.TrimPrefix(err.Error(), "router: "))
+		c.At(v.n, "%s", strings.TrimPrefix(err.Error(), "router: "))
 	}
 	return &r
 }
@@ -253,7 +253,7 @@ func (c *checker) resizer(v view) *router.Resizer {
 func routingText(v view) string {
 	var parts []string
 	for _, f := range routingFields() {
-		parts = append(parts, canonical(v.get(f.name).n))
+		parts = append(parts, canonical(v.get(f.Name).n))
 	}
 	return strings.Join(parts, " ")
 }
@@ -284,7 +284,7 @@ func (c *checker) circles(m *Manifest) {
 		}
 		if reaches(start) {
 			r := to[start].Routing
-			c.found = append(c.found, Diagnostic{c.file, r.line, r.column, fmt.Sprintf("the router %s sends to itself, in the end: a message would never arrive", start)})
+			c.Found = append(c.Found, Diagnostic{File: c.File, Line: r.line, Column: r.column, Message: fmt.Sprintf("the router %s sends to itself, in the end: a message would never arrive", start)})
 		}
 	}
 }

@@ -4,26 +4,28 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // rules are all patterns of the grammar.
-func rules(s *shape, seen map[*shape]bool, add func(*rule)) {
+func rules(s *shape, seen map[*shape]bool, add func(*grammar.Rule)) {
 	if s == nil || seen[s] {
 		return
 	}
 	seen[s] = true
-	if s.match != nil {
-		add(s.match)
+	if s.Match != nil {
+		add(s.Match)
 	}
-	if s.key != nil {
-		add(s.key)
+	if s.Key != nil {
+		add(s.Key)
 	}
-	if s.self != nil {
-		rules(s.self(), seen, add)
+	if s.Self != nil {
+		rules(s.Self(), seen, add)
 	}
-	rules(s.of, seen, add)
-	for _, f := range s.fields {
-		rules(f.shape, seen, add)
+	rules(s.Of, seen, add)
+	for _, f := range s.Fields {
+		rules(f.Shape, seen, add)
 	}
 }
 
@@ -34,7 +36,7 @@ func TestRules(t *testing.T) {
 	for _, size := range []int{63, 64, 65, 192, 193, 194, 254, 255, 256, 1000} {
 		texts = append(texts, strings.Repeat("x", size), strings.Repeat("ä", size))
 	}
-	rules(grammar, map[*shape]bool{}, func(r *rule) {
+	rules(plain, map[*shape]bool{}, func(r *grammar.Rule) {
 		n++
 		re := regexp.MustCompile(r.String())
 		for _, text := range texts {

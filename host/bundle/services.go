@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/host/service/state"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Services are those that a manifest may grant: the keys of capabilities and of services come
@@ -55,7 +56,7 @@ var ownCapabilities = []string{"send", "stop", "spawn", "metrics"}
 // settingsFields are the keys of services.
 func settingsFields(kinds []service.Kind) (out []field) {
 	for _, k := range kinds {
-		out = append(out, optional(k.Name(), shapeFrom(k.SettingsShape())))
+		out = append(out, optional(k.Name(), k.SettingsShape()))
 	}
 	return out
 }
@@ -66,54 +67,9 @@ func grantFields(kinds []service.Kind) (out []field) {
 		if slices.Contains(ownCapabilities, k.Name()) {
 			panic(fmt.Sprintf("bundle: a service cannot be called %q", k.Name()))
 		}
-		s := shapeFrom(k.GrantShape())
-		s.fields = append(s.fields, shapeFrom(boundsShape).fields...)
-		s.fields = append(s.fields, optional(treeKey, boolean("children in the manifest have it as well, those that have no grant of this name of their own")))
-		out = append(out, optional(k.Name(), s))
-	}
-	return out
-}
-
-// Largest numbers that a field without max takes: those that every JSON reader has exactly.
-const mostNumber = 1 << 53
-
-// shapeFrom translates a service's shape of a value into the grammar's.
-func shapeFrom(s *service.Shape) *shape {
-	most := s.Max
-	if most == 0 {
-		most = mostNumber
-	}
-	switch s.Kind {
-	case service.ShapeText:
-		out := text(s.Reach, s.Doc)
-		if out.enum = s.Enum; s.Pattern != "" {
-			out.match, out.what = newRule(s.Pattern), s.What
-		}
-		return out
-	case service.ShapeBool:
-		return boolean(s.Doc)
-	case service.ShapeInt:
-		return integer(s.Doc, s.Min, most)
-	case service.ShapeNumber:
-		return number(s.Doc, s.Min, most)
-	case service.ShapeSize:
-		return sizeIn(s.Doc, max(s.Min, 1), s.Max)
-	case service.ShapeDuration:
-		return duration(s.Doc)
-	case service.ShapeList:
-		return list(s.Doc, shapeFrom(s.Of))
-	case service.ShapeMapping:
-		what := s.What
-		if what == "" {
-			what = "a name"
-		}
-		out := mapping(s.Doc, what, s.Pattern, shapeFrom(s.Of))
-		out.keys = s.KeyReach
-		return out
-	}
-	out := object(s.Doc)
-	for _, f := range s.Fields {
-		out.fields = append(out.fields, field{f.Name, f.Required, shapeFrom(f.Shape)})
+		s := *k.GrantShape()
+		s.Fields = slices.Concat(s.Fields, boundsShape.Fields, []field{optional(treeKey, boolean("children in the manifest have it as well, those that have no grant of this name of their own"))})
+		out = append(out, optional(k.Name(), &s))
 	}
 	return out
 }
@@ -134,21 +90,21 @@ func fillValue(v view, s *service.Shape, dst reflect.Value) {
 	case service.ShapeBool:
 		dst.SetBool(strings.EqualFold(v.n.Value, "true"))
 	case service.ShapeInt:
-		i, _ := strconv.ParseInt(v.n.Value, 10, 64)
+		i, _ := grammar.WholeOf(v.n)
 		dst.SetInt(i)
 	case service.ShapeNumber:
 		x, _ := strconv.ParseFloat(v.n.Value, 64)
 		dst.SetFloat(x)
 	case service.ShapeSize:
-		n, _ := parseSize(v.n.Value)
+		n, _ := grammar.ParseSize(v.n.Value)
 		dst.SetInt(int64(n))
 	case service.ShapeDuration:
-		d, _ := parseDuration(v.n.Value)
+		d, _ := grammar.ParseDuration(v.n.Value)
 		dst.SetInt(int64(d))
 	case service.ShapeList:
 		out := reflect.MakeSlice(dst.Type(), len(v.n.Content), len(v.n.Content))
 		for i, n := range v.n.Content {
-			fillValue(view{n, v.s.of, v.c}, s.Of, out.Index(i))
+			fillValue(view{n, v.s.Of, v.c}, s.Of, out.Index(i))
 		}
 		dst.Set(out)
 	case service.ShapeMapping:
@@ -249,7 +205,7 @@ func (c *checker) faulty(n *yaml.Node, key string, err error) {
 	if errors.As(err, &at) {
 		n, key, err = nodeAt(n, at.Key), key+"."+at.Key, at.Err
 	}
-	c.at(n, "%s: %v", key, err)
+	c.At(n, "%s: %v", key, err)
 }
 
 // nodeAt follows a path of keys as far as it goes.
@@ -259,7 +215,7 @@ func nodeAt(n *yaml.Node, path string) *yaml.Node {
 		if i, err := strconv.Atoi(part); err == nil && n.Kind == yaml.SequenceNode && i >= 0 && i < len(n.Content) {
 			next = n.Content[i]
 		} else {
-			next = valueAt(n, part)
+			next = grammar.At(n, part)
 		}
 		if next == nil {
 			return n

@@ -40,11 +40,11 @@ func (w Words) placed(options []byte) (o host.SpawnOptions, place *remote.Place,
 	if err := n.Encode(given); err != nil {
 		return o, nil, err
 	}
-	c := &checker{file: "options", words: w}
-	if c.structure(&n, 0) {
-		c.check(&n, spawnShape, "options")
+	c := checkerOf("options", w)
+	if c.Structure(&n) {
+		c.Check(&n, spawnShape, "options")
 	}
-	if len(c.found) == 0 {
+	if len(c.Found) == 0 {
 		v := view{&n, spawnShape, c}
 		o = c.spawnOptions(v)
 		if x := v.object("place"); x.given() {
@@ -52,8 +52,8 @@ func (w Words) placed(options []byte) (o host.SpawnOptions, place *remote.Place,
 		}
 		o.Held += heldByte * int64(len(options))
 	}
-	if len(c.found) > 0 {
-		return host.SpawnOptions{}, place, errors.New(c.found[0].Message)
+	if len(c.Found) > 0 {
+		return host.SpawnOptions{}, place, errors.New(c.Found[0].Message)
 	}
 	return o, place, nil
 }

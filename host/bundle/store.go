@@ -18,6 +18,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/regular"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -73,18 +74,18 @@ func (c *checker) store(m *Manifest, v view) *Store {
 	case "never":
 		s.Sync = durable.Never
 	default:
-		d, err := parseDuration(x)
+		d, err := grammar.ParseDuration(x)
 		if err != nil || d < time.Millisecond || d > time.Minute {
-			c.at(v.get("sync").n, "store.sync must be %s, between 1ms and 1m", syncWhat)
+			c.At(v.get("sync").n, "store.sync must be %s, between 1ms and 1m", syncWhat)
 		}
 		s.Sync, s.Interval = durable.Interval, d
 	}
 	if s.Recovery = v.duration("recovery", durable.DefaultRecovery); s.Recovery < durable.MinRecovery || s.Recovery > time.Hour {
-		c.at(v.get("recovery").n, "store.recovery must be between %v and 1h", durable.MinRecovery)
+		c.At(v.get("recovery").n, "store.recovery must be between %v and 1h", durable.MinRecovery)
 	}
 	s.Lazy = v.text("return") == "late"
 	if s.Keep = v.duration("keep", 0); s.Keep != 0 && (s.Keep < durable.MinKeep || s.Keep > durable.MaxKeep) {
-		c.at(v.get("keep").n, "store.keep must be 0, or between %v and ten years", durable.MinKeep)
+		c.At(v.get("keep").n, "store.keep must be 0, or between %v and ten years", durable.MinKeep)
 	}
 	if k := v.object("key"); k.given() {
 		env, file, given := k.text("env"), k.text("file"), 0
@@ -95,7 +96,7 @@ func (c *checker) store(m *Manifest, v view) *Store {
 			}
 		}
 		if given != 1 {
-			c.at(k.n, "store.key: either env, file or command is needed, and only one of them")
+			c.At(k.n, "store.key: either env, file or command is needed, and only one of them")
 		}
 		if s.KeyEnv = env; file != "" {
 			s.KeyFile = m.within(file)
@@ -129,9 +130,9 @@ func (c *checker) durable(m *Manifest, actors view) {
 		with := ""
 		switch {
 		case a.spread():
-			c.at(at, "actor %s: durable: true repeats what an actor was sent, from the store of one machine, and this one moves between nodes: write durable: events, and keep its state as events", a.Name)
+			c.At(at, "actor %s: durable: true repeats what an actor was sent, from the store of one machine, and this one moves between nodes: write durable: events, and keep its state as events", a.Name)
 		case m.Store == nil:
-			c.at(at, "actor %s: durable needs the key store, which says where its state is kept", a.Name)
+			c.At(at, "actor %s: durable needs the key store, which says where its state is kept", a.Name)
 		case a.Routing != nil:
 			with = "to"
 		case a.Keyed != nil:
@@ -143,19 +144,19 @@ func (c *checker) durable(m *Manifest, actors view) {
 		case a.Dispatcher != (host.Dispatcher{}):
 			with = "dispatcher"
 		case !mod.Freeze:
-			c.at(at, "actor %s: durable needs an image that is frozen, and the module %s has freeze: false", a.Name, a.Module)
+			c.At(at, "actor %s: durable needs an image that is frozen, and the module %s has freeze: false", a.Name, a.Module)
 		case len(mod.Dirs) > 0:
-			c.at(at, "actor %s: durable cannot be combined with dirs of the module %s: files change beside the store", a.Name, a.Module)
+			c.At(at, "actor %s: durable cannot be combined with dirs of the module %s: files change beside the store", a.Name, a.Module)
 		}
 		if with != "" {
-			c.at(at, "actor %s: durable cannot be combined with %s yet", a.Name, with)
+			c.At(at, "actor %s: durable cannot be combined with %s yet", a.Name, with)
 		}
 		for k := range a.Children {
 			c.plainBelow(at, a.Name+"/"+a.Children[k].Name, &a.Children[k])
 		}
 	})
 	if some && m.Supervision.Kind() != supervision.OneForOne {
-		c.at(c.root, "supervision.strategy of the bundle must be one-for-one if an actor is durable: the failure of an actor that is not kept would otherwise restart one that is")
+		c.At(c.root, "supervision.strategy of the bundle must be one-for-one if an actor is durable: the failure of an actor that is not kept would otherwise restart one that is")
 	}
 }
 
@@ -165,7 +166,7 @@ func (c *checker) notBelow(v view, a *Actor) {
 	v.mapping("children").pairs(func(_ *yaml.Node, child view) {
 		i++
 		if x := child.get(durableKey); x.given() && x.n.Value != eventsValue {
-			c.at(x.n, "actor %s: durable is for actors at the top: all below a durable actor are durable, and a durable actor cannot be below one that is not", a.Children[i].Name)
+			c.At(x.n, "actor %s: durable is for actors at the top: all below a durable actor are durable, and a durable actor cannot be below one that is not", a.Children[i].Name)
 		}
 		c.notBelow(child, &a.Children[i])
 	})
@@ -174,10 +175,10 @@ func (c *checker) notBelow(v view, a *Actor) {
 // plainBelow refuses what a child of a durable actor cannot be.
 func (c *checker) plainBelow(at *yaml.Node, path string, a *Actor) {
 	if a.Events {
-		c.at(at, "actor %s is durable as all below a durable actor, and cannot keep events", path)
+		c.At(at, "actor %s is durable as all below a durable actor, and cannot keep events", path)
 	}
 	if a.Routing != nil || a.Keyed != nil || a.Resend != nil || !a.Mailbox.IsUsual() || a.Dispatcher != (host.Dispatcher{}) {
-		c.at(at, "actor %s is durable as all below a durable actor, and to, keyed, resend, mailbox.kind and dispatcher cannot be combined with that yet", path)
+		c.At(at, "actor %s is durable as all below a durable actor, and to, keyed, resend, mailbox.kind and dispatcher cannot be combined with that yet", path)
 	}
 	for k := range a.Children {
 		c.plainBelow(at, path+"/"+a.Children[k].Name, &a.Children[k])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -24,7 +25,7 @@ func (c *checker) supervision(v view) supervision.Strategy {
 	s = s.WithMaxRestarts(v.whole("max-restarts", supervision.Unlimited), within)
 	s = s.WithSliding(window == "sliding").WithKeepChildren(v.flag("keep-children", false))
 	if window == "sliding" && within == 0 {
-		c.at(v.get("window").n, "supervision.window: a sliding window needs its length, within")
+		c.At(v.get("window").n, "supervision.window: a sliding window needs its length, within")
 	}
 	var rules []supervision.Rule
 	for _, item := range v.items("decide") {
@@ -84,27 +85,27 @@ func (c *checker) backoff(v view) supervision.Backoff {
 	spec.Curve = cmp.Or(spec.Curve, "exponential")
 	for _, key := range slices.Sorted(maps.Keys(curveKeys)) {
 		if x := v.get(key); x.given() && !slices.Contains(curveKeys[key], spec.Curve) {
-			c.at(x.n, "supervision.backoff.%s needs curve: %s", key, strings.Join(curveKeys[key], ", "))
+			c.At(x.n, "supervision.backoff.%s needs curve: %s", key, strings.Join(curveKeys[key], ", "))
 		}
 	}
 	random := spec.Curve == "slotted" || spec.Curve == "decorrelated"
 	spreads := spec.Jitter == "" || spec.Jitter == "two-sided" || spec.Jitter == "additive"
 	switch spread := v.get("spread"); {
 	case spread.given() && !spreads:
-		c.at(spread.n, "supervision.backoff.spread needs jitter: two-sided or additive")
+		c.At(spread.n, "supervision.backoff.spread needs jitter: two-sided or additive")
 	case !spread.given() && spreads && !random:
 		spec.Spread = defaultBackoffSpread
 	}
 	switch {
 	case spec.Curve == "table":
 		if x := v.get("min"); x.given() {
-			c.at(x.n, "supervision.backoff.min has no meaning for curve: table; its first delay is the first of delays")
+			c.At(x.n, "supervision.backoff.min has no meaning for curve: table; its first delay is the first of delays")
 		}
 	case !v.has("max") && spec.Curve != "slotted":
 		spec.Max = max(defaultBackoffMax, spec.Min)
 	}
 	for _, d := range v.texts("delays") {
-		delay, _ := parseDuration(d)
+		delay, _ := grammar.ParseDuration(d)
 		spec.Delays = append(spec.Delays, delay)
 	}
 	c.words.delays(&spec)
@@ -116,7 +117,7 @@ func (c *checker) backoff(v view) supervision.Backoff {
 		if errors.As(err, &p) && v.has(p.Name) {
 			where = v.get(p.Name).n
 		}
-		c.at(where, "supervision.%s", strings.Replace(err.Error(), "backoff: ", "backoff.", 1))
+		c.At(where, "supervision.%s", strings.Replace(err.Error(), "backoff: ", "backoff.", 1))
 	}
 	b.Policy = policy
 	switch v.text("reset") {
@@ -126,7 +127,7 @@ func (c *checker) backoff(v view) supervision.Backoff {
 		b.Reset = supervision.ResetManual
 	}
 	if v.has("reset-after") && b.Reset != supervision.ResetAfterStable {
-		c.at(v.get("reset-after").n, "supervision.backoff.reset-after needs reset: after-stable")
+		c.At(v.get("reset-after").n, "supervision.backoff.reset-after needs reset: after-stable")
 	}
 	b.GiveUp, _ = supervision.ParseGiveUp(v.text("give-up"))
 	b.Meanwhile, _ = supervision.ParseMeanwhile(v.text("meanwhile"))
@@ -147,7 +148,7 @@ func (c *checker) backoff(v view) supervision.Backoff {
 		{"overtake", "a grace", b.Grace > 0},
 	} {
 		if v.has(key.name) && !key.with {
-			c.at(v.get(key.name).n, "supervision.backoff.%s needs %s", key.name, key.goes)
+			c.At(v.get(key.name).n, "supervision.backoff.%s needs %s", key.name, key.goes)
 		}
 	}
 	return b
@@ -174,7 +175,7 @@ func (c *checker) resend(v view) *host.Resend {
 		Ceiling: v.whole("ceiling", 10), Stay: v.flag("stay", true),
 	}.Policy()
 	if err != nil {
-		c.at(v.n, "resend: %s", strings.NewReplacer("backoff: ", "", "min", "slot").Replace(err.Error()))
+		c.At(v.n, "resend: %s", strings.NewReplacer("backoff: ", "", "min", "slot").Replace(err.Error()))
 	}
 	r := &host.Resend{
 		Policy: policy, Keep: int(v.count("keep", 0)), Attempts: v.whole("attempts", 0),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -30,9 +31,9 @@ func (c *checker) ways(v view) []upgrade.Way {
 	ways, err := upgrade.ParseWays(names)
 	switch {
 	case err != nil:
-		c.at(x.n, "%s: %v", upgradeKey, err)
+		c.At(x.n, "%s: %v", upgradeKey, err)
 	case len(ways) == 0 && x.n.Kind == yaml.SequenceNode:
-		c.at(x.n, "%s: it names no way", upgradeKey)
+		c.At(x.n, "%s: it names no way", upgradeKey)
 	}
 	return ways
 }
@@ -71,7 +72,7 @@ func (b *Bundle) PrepareModule(ctx context.Context, name string, code []byte, o 
 		for _, x := range m.Modules {
 			names = append(names, x.Name)
 		}
-		return nil, fmt.Errorf("the bundle %s has no module %q%s", m.Name, name, suggestion(name, names))
+		return nil, fmt.Errorf("the bundle %s has no module %q%s", m.Name, name, grammar.Suggest(name, names))
 	}
 	cfg := mod.ImageConfig()
 	if o.Progress != nil {

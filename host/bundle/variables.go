@@ -43,7 +43,7 @@ func (c *checker) expandValue(n *yaml.Node) {
 		}
 		name, def, hasDefault := strings.Cut(text[2:len(text)-1], ":-")
 		if !variableName.MatchString(name) {
-			c.at(n, "%s: %q is not a variable's name; write $%s for the literal text", text, name, text)
+			c.At(n, "%s: %q is not a variable's name; write $%s for the literal text", text, name, text)
 			return ""
 		}
 		if c.vars != nil {
@@ -51,12 +51,12 @@ func (c *checker) expandValue(n *yaml.Node) {
 				c.grown += len(v)
 				return v
 			} else if ok && len(v) > 0 && c.grown+len(v) > maxGrown {
-				c.at(n, "the variables are longer than %d bytes together", maxGrown)
+				c.At(n, "the variables are longer than %d bytes together", maxGrown)
 				return ""
 			}
 		}
 		if !hasDefault {
-			c.at(n, "the variable %s is not given: pass --env %s or --env %s=value, or write ${%s:-default}", name, name, name, name)
+			c.At(n, "the variable %s is not given: pass --env %s or --env %s=value, or write ${%s:-default}", name, name, name, name)
 		}
 		return def
 	})

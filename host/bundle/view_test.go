@@ -12,17 +12,17 @@ import (
 
 // declared lists every key of the grammar, by the object that has it.
 func declared(s *shape, seen map[*shape]bool, visit func(s *shape, key string)) {
-	s = s.resolved()
+	s = s.Resolved()
 	if seen[s] {
 		return
 	}
 	seen[s] = true
-	for _, f := range s.fields {
-		visit(s, f.name)
-		declared(f.shape, seen, visit)
+	for _, f := range s.Fields {
+		visit(s, f.Name)
+		declared(f.Shape, seen, visit)
 	}
-	if s.of != nil {
-		declared(s.of, seen, visit)
+	if s.Of != nil {
+		declared(s.Of, seen, visit)
 	}
 }
 
@@ -35,15 +35,16 @@ func TestEveryKeyIsRead(t *testing.T) {
 	}
 	read := map[string]bool{}
 	id := func(s *shape, key string) string { return fmt.Sprintf("%p %s", s, key) }
-	c := &checker{file: "full.yaml", read: func(s *shape, key string) { read[id(s, key)] = true }}
+	c := checkerOf("full.yaml", Words{})
+	c.read = func(s *shape, key string) { read[id(s, key)] = true }
 	if _, err := c.parse(text); err != nil {
 		t.Fatal(err)
 	}
 	var unread []string
-	for _, root := range []*shape{grammar, spawnShape} {
-		declared(root, map[*shape]bool{spawnShape: root == grammar}, func(s *shape, key string) {
-			if root == grammar && !read[id(s, key)] {
-				unread = append(unread, s.doc+": "+key)
+	for _, root := range []*shape{plain, spawnShape} {
+		declared(root, map[*shape]bool{spawnShape: root == plain}, func(s *shape, key string) {
+			if root == plain && !read[id(s, key)] {
+				unread = append(unread, s.Doc+": "+key)
 			}
 		})
 	}
@@ -52,9 +53,9 @@ func TestEveryKeyIsRead(t *testing.T) {
 		t.Errorf("declared and never read:\n%s", strings.Join(unread, "\n"))
 	}
 	for name, f := range map[string]func(){
-		"a key that nobody declares": func() { view{nil, grammar, c}.text("nmae") },
-		"a key of another kind":      func() { view{nil, grammar, c}.whole("name", 0) },
-		"a list's entries":           func() { view{nil, grammar, c}.pairs(func(*yaml.Node, view) {}) },
+		"a key that nobody declares": func() { view{nil, plain, c}.text("nmae") },
+		"a key of another kind":      func() { view{nil, plain, c}.whole("name", 0) },
+		"a list's entries":           func() { view{nil, plain, c}.pairs(func(*yaml.Node, view) {}) },
 	} {
 		func() {
 			defer func() {

@@ -35,7 +35,20 @@ type Words struct {
 	Jitters map[string]backoff.Jitter
 }
 
-// What a manifest names of each: for its grammar.
+// The words of enums.
+const (
+	wordsMailboxes = "mailboxes"
+	wordsLogics    = "logics"
+	wordsCurves    = "curves"
+	wordsJitters   = "jitters"
+)
+
+// named are the words as the grammar has them.
+func (w *Words) named() map[string][]string {
+	return map[string][]string{wordsMailboxes: w.mailboxes(), wordsLogics: w.logics(), wordsCurves: w.curves(), wordsJitters: w.jitters()}
+}
+
+// What a manifest names of each.
 func (w *Words) mailboxes() []string { return slices.Sorted(maps.Keys(w.Mailboxes)) }
 func (w *Words) logics() []string    { return slices.Sorted(maps.Keys(w.Logics)) }
 func (w *Words) curves() []string    { return slices.Sorted(maps.Keys(w.Curves)) }
@@ -100,7 +113,9 @@ func (w Words) Parse(file string, data []byte, vars Variables, kinds ...service.
 
 // checker is one for a manifest that may use the words.
 func (w *Words) checker(file string, vars Variables, kinds []service.Kind) (*checker, error) {
-	return &checker{file: file, vars: vars, kinds: kinds, words: *w}, w.check()
+	c := checkerOf(file, *w)
+	c.vars, c.kinds = vars, kinds
+	return c, w.check()
 }
 
 // Schema is [Schema] with the words.

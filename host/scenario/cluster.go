@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/cluster/simnet"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Scenarios over several nodes: the nodes as they run. Each is a machine of a simulated network with a copy of the bundle.
@@ -327,7 +328,7 @@ func (w *world) nodeStep(s *step) error {
 		w.noteOf("", "heal")
 		w.healNodes()
 	case "part":
-		p, err := parsePart(textOf(at(s.n, "part")))
+		p, err := parsePart(textOf(grammar.At(s.n, "part")))
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func (c *checker) draw(n *yaml.Node, tag string) {
 	switch tag {
 	case "!pick":
 		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-			c.at(n, "!pick is for a list of values, one of which is taken")
+			c.At(n, "!pick is for a list of values, one of which is taken")
 			return
 		}
 		for _, x := range n.Content {
@@ -24,11 +24,11 @@ func (c *checker) draw(n *yaml.Node, tag string) {
 		}
 	case "!between":
 		if _, _, err := between(n.Value); err != nil || n.Kind != yaml.ScalarNode {
-			c.at(n, "!between is for two whole numbers, such as 1..500")
+			c.At(n, "!between is for two whole numbers, such as 1..500")
 		}
 	case "!serial":
 		if n.Value != "" || n.Kind != yaml.ScalarNode {
-			c.at(n, "!serial stands alone: it is the number of the message")
+			c.At(n, "!serial stands alone: it is the number of the message")
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
-	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 )
 
@@ -111,14 +111,14 @@ func tolerance(d time.Duration) string {
 
 // slack is the tolerance of after.
 func (s *step) slack() time.Duration {
-	n := at(s.n, "tolerance")
+	n := grammar.At(s.n, "tolerance")
 	if n == nil {
 		return 0
 	}
 	if part, ok := percentage(n.Value); ok {
 		return time.Duration(part * float64(s.span("after", 0)))
 	}
-	d, _ := bundle.ParseDuration(n.Value)
+	d, _ := grammar.ParseDuration(n.Value)
 	return d
 }
 
@@ -206,9 +206,9 @@ func (w *world) expectRequest(s *step) error {
 
 // compareText compares a text, or JSON, with what a step expects.
 func (w *world) compareText(s *step, data []byte, exact, what string) error {
-	n, pattern := at(s.n, "match"), true
+	n, pattern := grammar.At(s.n, "match"), true
 	if n == nil && exact != "" {
-		n, pattern = at(s.n, exact), false
+		n, pattern = grammar.At(s.n, exact), false
 	}
 	if n == nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -94,76 +95,73 @@ func Load(ctx context.Context, path string) (*File, error) {
 
 // Parse is Load for a file that was read already.
 func Parse(path string, data []byte) (*File, error) {
-	root, err := bundle.Document(path, data, "the scenario file")
-	if err != nil {
-		return nil, err
-	}
-	c := &checker{file: path}
-	c.object(root, fileShape.fields, "the scenario file")
-	if len(c.found) > 0 {
-		return nil, c.found
+	c := checkerOf(path)
+	const what = "the scenario file"
+	root := c.Document(data, what, func(root *yaml.Node) { c.Check(root, fileShape, what) })
+	if len(c.Found) > 0 {
+		return nil, c.Found
 	}
 	f := &File{Path: path}
-	list, defaults := at(root, "scenarios").Content, at(root, "defaults")
+	list, defaults := grammar.At(root, "scenarios").Content, grammar.At(root, "defaults")
 	switch {
 	case len(list) == 0:
-		c.at(at(root, "scenarios"), "scenarios must have one at least")
+		c.At(grammar.At(root, "scenarios"), "scenarios must have one at least")
 	case len(list) > MaxScenarios:
-		c.at(list[MaxScenarios], "a file has at most %d scenarios", MaxScenarios)
+		c.At(list[MaxScenarios], "a file has at most %d scenarios", MaxScenarios)
 	}
 	lines := map[string]int{}
 	for _, n := range list {
 		s := c.scenario(n, defaults)
 		if line, twice := lines[s.Name]; twice {
-			c.at(at(n, "name"), "the name %q comes twice, first in line %d", s.Name, line)
+			c.At(grammar.At(n, "name"), "the name %q comes twice, first in line %d", s.Name, line)
 		}
-		lines[s.Name] = at(n, "name").Line
+		lines[s.Name] = grammar.At(n, "name").Line
 		f.Scenarios = append(f.Scenarios, s)
 	}
-	if len(c.found) > 0 {
-		return nil, c.found
+	if len(c.Found) > 0 {
+		return nil, c.Found
 	}
 	return f, nil
 }
 
 // scenario reads a checked scenario.
 func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
-	s := &Scenario{Name: at(n, "name").Value, File: c.file, Line: n.Line, Column: n.Column, seed: DefaultSeed, start: DefaultStart, settings: map[string]*yaml.Node{}}
-	if x := at(n, "skip"); x != nil {
+	s := &Scenario{Name: grammar.At(n, "name").Value, File: c.File, Line: n.Line, Column: n.Column, seed: DefaultSeed, start: DefaultStart, settings: map[string]*yaml.Node{}}
+	if x := grammar.At(n, "skip"); x != nil {
 		s.Skip = x.Value
 	}
 	for _, from := range []*yaml.Node{defaults, n} {
-		if x := at(from, "seed"); x != nil {
+		if x := grammar.At(from, "seed"); x != nil {
 			s.seed, _ = strconv.ParseUint(x.Value, 0, 64)
 		}
-		if x := at(from, "start"); x != nil {
+		if x := grammar.At(from, "start"); x != nil {
 			s.start, _ = time.Parse(time.RFC3339Nano, x.Value)
 		}
-		s.config, s.secrets, s.env = with(s.config, at(from, "config")), with(s.secrets, at(from, "secrets")), with(s.env, at(from, "env"))
-		s.fakes = slices.Concat(c.fakes(at(from, "http")), s.fakes)
-		s.standIns = append(s.standIns, c.places(at(from, "stand-ins"))...)
-		s.invariants = append(s.invariants, c.invariants(at(from, "invariants"))...)
-		c.simulation(&s.simulation, at(from, "simulation"))
-		if x := at(from, "nodes"); x != nil {
+		s.config, s.secrets, s.env = with(s.config, grammar.At(from, "config")), with(s.secrets, grammar.At(from, "secrets")), with(s.env, grammar.At(from, "env"))
+		s.fakes = slices.Concat(c.fakes(grammar.At(from, "http")), s.fakes)
+		s.standIns = append(s.standIns, c.places(grammar.At(from, "stand-ins"))...)
+		s.invariants = append(s.invariants, c.invariants(grammar.At(from, "invariants"))...)
+		c.simulation(&s.simulation, grammar.At(from, "simulation"))
+		if x := grammar.At(from, "nodes"); x != nil {
 			s.nodes = c.nodesOf(x)
 		}
 		for _, f := range settings {
-			if x := at(from, f.name); x != nil {
-				s.settings[f.name] = x
+			if x := grammar.At(from, f.Name); x != nil {
+				s.settings[f.Name] = x
 			}
 		}
 	}
 	slices.Sort(s.standIns)
 	s.standIns = slices.Compact(s.standIns)
-	steps := at(n, "steps")
+	steps := grammar.At(n, "steps")
 	switch {
 	case len(steps.Content) == 0:
-		c.at(steps, "steps must have one at least")
+		c.At(steps, "steps must have one at least")
 	case len(steps.Content) > MaxSteps:
-		c.at(steps.Content[MaxSteps], "a scenario has at most %d steps", MaxSteps)
+		c.At(steps.Content[MaxSteps], "a scenario has at most %d steps", MaxSteps)
 	}
 	for _, x := range steps.Content {
-		s.steps = append(s.steps, step{verb: c.verbOf(x), n: x, fakes: c.fakes(at(x, "http"))})
+		s.steps = append(s.steps, step{verb: c.verbOf(x), n: x, fakes: c.fakes(grammar.At(x, "http"))})
 	}
 	c.nodeSteps(s)
 	return s
@@ -190,7 +188,7 @@ func (c *checker) places(n *yaml.Node) (paths []string) {
 	for _, x := range n.Content {
 		path := pathOf(x.Value)
 		if !validPath(path) {
-			c.at(x, "%q is neither the name of an actor nor a path such as /user/a/b", x.Value)
+			c.At(x, "%q is neither the name of an actor nor a path such as /user/a/b", x.Value)
 			continue
 		}
 		paths = append(paths, path)
@@ -227,28 +225,28 @@ type step struct {
 }
 
 // has reports whether the step has a key.
-func (s *step) has(key string) bool { return at(s.n, key) != nil }
+func (s *step) has(key string) bool { return grammar.At(s.n, key) != nil }
 
 // object is the value of the verb's key.
 func (s *step) object() string { return s.text(s.verb.name) }
 
 func (s *step) text(key string) string {
-	if x := at(s.n, key); x != nil {
+	if x := grammar.At(s.n, key); x != nil {
 		return x.Value
 	}
 	return ""
 }
 
 func (s *step) span(key string, otherwise time.Duration) time.Duration {
-	if x := at(s.n, key); x != nil {
-		d, _ := durationOf(x.Value)
+	if x := grammar.At(s.n, key); x != nil {
+		d, _ := grammar.ParseDuration(x.Value)
 		return d
 	}
 	return otherwise
 }
 
 func (s *step) whole(key string, otherwise int) int {
-	if x := at(s.n, key); x != nil {
+	if x := grammar.At(s.n, key); x != nil {
 		var i int
 		_ = x.Decode(&i)
 		return i
@@ -257,8 +255,8 @@ func (s *step) whole(key string, otherwise int) int {
 }
 
 func (s *step) texts(key string) map[string]string {
-	if at(s.n, key) == nil {
+	if grammar.At(s.n, key) == nil {
 		return nil
 	}
-	return with(nil, at(s.n, key))
+	return with(nil, grammar.At(s.n, key))
 }

@@ -7,12 +7,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Fits reports, as bundle.Diagnostics, names in a file that its bundle does not have: actors that cannot exist, unused
 // probes, services without a grant.
 func (f *File) Fits(m *bundle.Manifest) error {
-	c := &checker{file: f.Path}
+	c := checkerOf(f.Path)
 	actors := map[string]*bundle.Actor{}
 	var paths []string
 	m.Walk(func(path string, a *bundle.Actor) { actors[path] = a; paths = append(paths, path) })
@@ -21,16 +22,16 @@ func (f *File) Fits(m *bundle.Manifest) error {
 		x.services(m)
 		x.stands()
 		if n := s.settings["nodes"]; n != nil && m.Cluster == nil {
-			x.at(n, "nodes are for bundles that may join a cluster, and the manifest has no cluster")
+			x.At(n, "nodes are for bundles that may join a cluster, and the manifest has no cluster")
 		}
 		for i := range s.steps {
 			x.fits(&s.steps[i])
 		}
 	}
-	if len(c.found) == 0 {
+	if len(c.Found) == 0 {
 		return nil
 	}
-	return c.found
+	return c.Found
 }
 
 // fitting compares one scenario with its bundle.
@@ -53,19 +54,19 @@ func (x *fitting) services(m *bundle.Manifest) {
 			name = "config"
 		}
 		if n := x.settings[key]; n != nil && !uses(name) {
-			x.at(n, "%s is for the service %s, which no actor of the bundle is granted", key, name)
+			x.At(n, "%s is for the service %s, which no actor of the bundle is granted", key, name)
 		}
 	}
 	for i := range x.steps {
 		s := &x.steps[i]
 		if s.outside() {
 			if m.HTTP == nil {
-				x.at(s.n, "%s is for the routes of the bundle, and its manifest has no http", s.verb.name)
+				x.At(s.n, "%s is for the routes of the bundle, and its manifest has no http", s.verb.name)
 			}
 			continue
 		}
 		if (s.verb.name == "http" || s.verb.name == "expect-request") && !uses("http") {
-			x.at(s.n, "%s is for the service http, which no actor of the bundle is granted", s.verb.name)
+			x.At(s.n, "%s is for the service http, which no actor of the bundle is granted", s.verb.name)
 		}
 	}
 }
@@ -79,7 +80,7 @@ func (x *fitting) stands() {
 	for _, one := range n.Content {
 		path := pathOf(one.Value)
 		if x.actors[path] == nil && strings.Count(path, "/") > 2 {
-			x.at(one, "%s is not an actor of the manifest: stand-ins are such actors, or are at the top", path)
+			x.At(one, "%s is not an actor of the manifest: stand-ins are such actors, or are at the top", path)
 		}
 	}
 }
@@ -95,7 +96,7 @@ func (s *Scenario) probes() (names []string) {
 		if x := &s.steps[i]; x.verb.name == "send" && x.has("from") {
 			note(x.text("from"))
 		}
-		eachRef(at(s.steps[i].n, "message"), func(n *yaml.Node) { note(n.Value) })
+		eachRef(grammar.At(s.steps[i].n, "message"), func(n *yaml.Node) { note(n.Value) })
 	}
 	return names
 }
@@ -114,9 +115,9 @@ func eachRef(n *yaml.Node, f func(*yaml.Node)) {
 }
 
 func (x *fitting) fits(s *step) {
-	target := at(s.n, s.verb.name)
+	target := grammar.At(s.n, s.verb.name)
 	if s.verb.about && s.verb.name == "pause" && slices.ContainsFunc(x.nodes, func(o nodeOf) bool { return o.name == target.Value }) && x.actors[pathOf(target.Value)] == nil {
-		x.at(target, "pause: the node %s needs for, which says how long it stands still", target.Value)
+		x.At(target, "pause: the node %s needs for, which says how long it stands still", target.Value)
 		return
 	}
 	if s.verb.about {
@@ -127,11 +128,11 @@ func (x *fitting) fits(s *step) {
 		x.probe(target)
 	case "reply":
 		if !slices.Contains(x.standIns, pathOf(target.Value)) {
-			x.at(target, "only a stand-in is asked anything: name %q in stand-ins", target.Value)
+			x.At(target, "only a stand-in is asked anything: name %q in stand-ins", target.Value)
 		}
 	case "send":
-		if from := at(s.n, "from"); from != nil && strings.HasPrefix(from.Value, "/") && !slices.Contains(x.standIns, from.Value) {
-			x.at(from, "from: %q is not a stand-in; a probe has a name and no path", from.Value)
+		if from := grammar.At(s.n, "from"); from != nil && strings.HasPrefix(from.Value, "/") && !slices.Contains(x.standIns, from.Value) {
+			x.At(from, "from: %q is not a stand-in; a probe has a name and no path", from.Value)
 		}
 	case "drop", "delay", "duplicate", "reorder":
 		x.faulty(target, false)
@@ -147,13 +148,13 @@ func (x *fitting) actor(n *yaml.Node) {
 	path := pathOf(n.Value)
 	switch {
 	case !validPath(path):
-		x.at(n, "%q is neither the name of an actor nor a path such as /user/a/b", n.Value)
+		x.At(n, "%q is neither the name of an actor nor a path such as /user/a/b", n.Value)
 	case !slices.ContainsFunc(x.paths, func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }):
-		near := bundle.Suggest(path, x.paths)
+		near := grammar.Suggest(path, x.paths)
 		if !strings.HasPrefix(n.Value, "/") {
 			near = strings.ReplaceAll(near, "/user/", "")
 		}
-		x.at(n, "there is no actor %q%s", n.Value, near)
+		x.At(n, "there is no actor %q%s", n.Value, near)
 	}
 }
 
@@ -165,7 +166,7 @@ func (x *fitting) probe(n *yaml.Node) {
 	for _, p := range x.standIns {
 		all = append(all, strings.TrimPrefix(p, "/user/"))
 	}
-	x.at(n, "no step sends from a probe %q, and it is not a stand-in%s", n.Value, bundle.Suggest(n.Value, all))
+	x.At(n, "no step sends from a probe %q, and it is not a stand-in%s", n.Value, grammar.Suggest(n.Value, all))
 }
 
 // faulty reports actors that cannot have faults.
@@ -174,20 +175,20 @@ func (x *fitting) faulty(n *yaml.Node, crash bool) {
 	a := x.actors[path]
 	if above, _ := keeperOf(path); a == nil && x.actors[above] != nil && x.actors[above].Keyed != nil {
 		if crash {
-			x.at(n, "on-message is not for the actor of a key, whose messages come by its keeper: %s", n.Value)
+			x.At(n, "on-message is not for the actor of a key, whose messages come by its keeper: %s", n.Value)
 		}
 		a, crash = x.actors[above], false
 	}
 	switch {
 	case slices.Contains(x.standIns, path):
-		x.at(n, "%s is a stand-in, which the scenario plays itself", n.Value)
+		x.At(n, "%s is a stand-in, which the scenario plays itself", n.Value)
 	case a == nil:
-		x.at(n, "faults apply to messages to actors of the manifest, and %s is not one", n.Value)
+		x.At(n, "faults apply to messages to actors of the manifest, and %s is not one", n.Value)
 	case !a.Mailbox.IsHosted():
-		x.at(n, "faults cannot apply to messages to an actor with a mailbox of an embedder, %s: %s", a.Mailbox, n.Value)
+		x.At(n, "faults cannot apply to messages to an actor with a mailbox of an embedder, %s: %s", a.Mailbox, n.Value)
 	case a.Routing != nil:
-		x.at(n, "faults cannot apply to messages to a router: %s", n.Value)
+		x.At(n, "faults cannot apply to messages to a router: %s", n.Value)
 	case crash && a.Resend != nil:
-		x.at(n, "on-message is not for an actor with resend, whose messages come by a resender: %s", n.Value)
+		x.At(n, "on-message is not for an actor with resend, whose messages come by a resender: %s", n.Value)
 	}
 }

@@ -4,62 +4,67 @@ import (
 	"encoding/json"
 	"slices"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
-// shape says what a value of a file must look like. Files are checked against shapes, and the JSON
-// Schema is made from them.
-type shape struct {
-	kind   kind
-	doc    string
-	fields []field  // object, step
-	of     *shape   // list, mapping
-	enum   []string // text
-	min    int64    // whole
-	max    int64
-}
-
-type field struct {
-	name  string
-	shape *shape
-	need  bool
-}
-
-type kind uint8
-
-const (
-	kindText kind = iota
-	kindBool
-	kindWhole
-	kindDuration
-	kindShare // a duration, or a percentage
-	kindTime
-	kindValue // a message
-	kindMatch // a pattern for messages
-	kindList
-	kindMapping
-	kindObject
-	kindNodes // a number, or a list
-	kindPart
+// Shapes of scenario files, in short.
+type (
+	shape = grammar.Shape
+	field = grammar.Field
 )
 
-var kindNames = [...]string{"a text", "true or false", "a whole number", "a duration such as 100ms", "a duration or a percentage, such as 5ms or 20%",
-	"a time such as 2026-01-31T09:00:00Z", "a value", "a value", "a list", "a mapping", "a mapping", "a number or a list", "a text such as a, b | c"}
+var (
+	boolean = grammar.Flags
+	whole   = grammar.Whole
+	list    = grammar.ListOf
+	object  = grammar.ObjectOf
+	may     = grammar.Optional
+	must    = grammar.Required
+)
 
-func text(doc string, enum ...string) *shape { return &shape{kind: kindText, doc: doc, enum: enum} }
-func boolean(doc string) *shape              { return &shape{kind: kindBool, doc: doc} }
-func span(doc string) *shape                 { return &shape{kind: kindDuration, doc: doc} }
-func list(doc string, of *shape) *shape      { return &shape{kind: kindList, doc: doc, of: of} }
-func texts(doc string) *shape                { return &shape{kind: kindMapping, doc: doc, of: text("its value")} }
-func value(doc string) *shape                { return &shape{kind: kindValue, doc: doc} }
-func like(doc string) *shape                 { return &shape{kind: kindMatch, doc: doc} }
-func object(doc string, f ...field) *shape   { return &shape{kind: kindObject, doc: doc, fields: f} }
-func may(name string, s *shape) field        { return field{name, s, false} }
-func must(name string, s *shape) field       { return field{name, s, true} }
-func whole(doc string, least, most int64) *shape {
-	return &shape{kind: kindWhole, doc: doc, min: least, max: most}
+// text is a text that is not empty.
+func text(doc string, enum ...string) *shape {
+	s := free(doc)
+	s.Enum, s.Filled = enum, true
+	return s
 }
+
+func free(doc string) *shape { return &shape{Kind: grammar.Text, Doc: doc} }
+
+func span(doc string) *shape {
+	s := grammar.Span(doc)
+	s.Max = float64(MaxAdvance)
+	return s
+}
+
+func texts(doc string) *shape {
+	return &shape{Kind: grammar.Mapping, Doc: doc, Of: free("its value")}
+}
+
+func value(doc string) *shape { return own(doc, values) }
+func like(doc string) *shape  { return own(doc, patterns) }
+
+// own is a shape of one of the kinds that only scenarios have.
+func own(doc string, kind *grammar.Own) *shape {
+	return &shape{Kind: grammar.OwnKind, Doc: doc, Own: kind}
+}
+
+// checked has a value checked by one of the checker's own functions.
+func checked(f func(c *checker, n *yaml.Node, s *shape, where string)) func(*grammar.Checker, *yaml.Node, *shape, string) {
+	return func(c *grammar.Checker, n *yaml.Node, s *shape, where string) { f(&checker{c}, n, s, where) }
+}
+
+// The kinds of values that only scenarios have.
+var (
+	values   = &grammar.Own{Name: "a value", Check: checked((*checker).checkValue)}
+	patterns = &grammar.Own{Name: "a value", Check: checked(func(c *checker, n *yaml.Node, _ *shape, _ string) { c.value(n, true) })}
+	shares   = &grammar.Own{Name: "a duration or a percentage, such as 5ms or 20%", Check: checked((*checker).checkShare), Schema: schemaOfShare}
+	moments  = &grammar.Own{Name: "a time such as 2026-01-31T09:00:00Z", Check: checked((*checker).checkTime), Schema: schemaOfTime}
+)
 
 // Most messages that a fault is about, and repetitions of a step.
 const most = 1_000_000
@@ -126,7 +131,7 @@ var verbs = withNodes([]verb{
 	{"unpause", text("unpauses an actor"), nil, true},
 	{"expect-restart", text("an actor fails and is restarted, or was since the last time that this was expected of it"), []field{
 		may("after", span("how long after the failure")),
-		may("tolerance", &shape{kind: kindShare, doc: "how much more or less that may be, where there is jitter; default: 0"}),
+		may("tolerance", own("how much more or less that may be, where there is jitter; default: 0", shares)),
 		may("cause", text("what the failure is like: kind, reason and message; "+restIsText)),
 		within,
 	}, true},
@@ -161,7 +166,7 @@ var verbs = withNodes([]verb{
 	{"http", list("further answers of web servers, which go before those of the scenario", fakeShape), nil, false},
 	{"http", text("a request to the routes of the bundle, as METHOD /path?query, and its answer"), []field{
 		may("headers", texts("its headers; host is the name that it is for")),
-		may("body", text("its body")),
+		may("body", free("its body")),
 		may("json", value("its body, as JSON")),
 		may("status", whole("the status of the answer; default: any from 200 to 299", 200, 599)),
 		may("answer", value("what its body is, exactly; a text, or JSON")),
@@ -187,7 +192,7 @@ var fakeShape = object("an answer of a web server",
 	may("method", text("default: any")),
 	may("status", whole("default: 200", 100, 599)),
 	may("headers", texts("of the answer")),
-	may("body", text("of the answer")),
+	may("body", free("of the answer")),
 	may("json", value("the body, as JSON")),
 	may("error", text("instead of an answer: what is wrong with the connection")),
 	may("delay", span("how long it takes, in virtual time")),
@@ -197,7 +202,7 @@ var fakeShape = object("an answer of a web server",
 // settings are the keys of a scenario, or of the defaults of a file, besides the steps.
 var settings = []field{
 	may("seed", whole("randomness, jitter and refs come from it; default: 1", 0, 1<<53)),
-	may("start", &shape{kind: kindTime, doc: "the time at which it begins; default: 2026-01-01T00:00:00Z"}),
+	may("start", own("the time at which it begins; default: 2026-01-01T00:00:00Z", moments)),
 	may("nodes", nodesShape),
 	may("config", texts("values of the service config: they replace those of the manifest")),
 	may("secrets", texts("secrets of the service config; there are no others")),
@@ -228,29 +233,17 @@ var invariantShape = object("an invariant",
 	may("auditor", text("instead of ask: an actor that fails when something is wrong")),
 )
 
+// stepShape is a step, whose keys depend on each other.
+var stepShape = own("a step", &grammar.Own{Name: "a mapping", Schema: schemaOfSteps, Check: checked(func(c *checker, n *yaml.Node, _ *shape, _ string) { c.step(n) })})
+
 var fileShape = object("the scenarios of a bundle",
 	may("defaults", object("what holds for scenarios that do not say otherwise", settings...)),
 	must("scenarios", list("what is tried, each in a system of its own", object("a scenario", slices.Concat([]field{
 		must("name", text("its name")),
 		may("skip", text("it is not run: why")),
-		must("steps", list("what happens, one after the other", object("a step", stepFields()...))),
+		must("steps", list("what happens, one after the other", stepShape)),
 	}, settings)...))),
 )
-
-// stepFields are all keys of all steps; which of them go together is checked for each step.
-func stepFields() (all []field) {
-	for _, name := range verbNames() {
-		all = append(all, may(name, verbs[slices.IndexFunc(verbs, func(v verb) bool { return v.name == name })].of))
-	}
-	for _, v := range verbs {
-		for _, f := range v.keys {
-			if !slices.ContainsFunc(all, func(x field) bool { return x.name == f.name }) {
-				all = append(all, may(f.name, f.shape))
-			}
-		}
-	}
-	return all
-}
 
 func verbNames() []string {
 	var names []string
@@ -285,9 +278,7 @@ func states() (names []string) {
 
 // Schema is the JSON Schema (draft 2020-12) of scenario files.
 func Schema() []byte {
-	root := schemaOf(fileShape)
-	items := root["properties"].(map[string]any)["scenarios"].(map[string]any)["items"].(map[string]any)
-	items["properties"].(map[string]any)["steps"].(map[string]any)["items"] = schemaOfSteps()
+	root := grammar.SchemaOptions{}.Schema(fileShape)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = "https://github.com/wasmactors/wasmactors/docs/scenario.schema.json"
 	root["title"] = "wasmactors scenarios"
@@ -298,60 +289,25 @@ func Schema() []byte {
 	return append(out, '\n')
 }
 
-// schemaOfSteps is the schema of a step: one of the verbs, each with its own keys.
-func schemaOfSteps() map[string]any {
-	var one []any
-	for _, v := range verbs {
-		one = append(one, schemaOf(object("", append([]field{must(v.name, v.of)}, v.keys...)...)))
-	}
-	return map[string]any{"oneOf": one}
+// shapeOf is the shape of a step with the verb.
+func (v *verb) shapeOf() *shape {
+	return object("", append([]field{must(v.name, v.of)}, v.keys...)...)
 }
 
-func schemaOf(s *shape) map[string]any {
-	m := map[string]any{}
-	if s.doc != "" {
-		m["description"] = s.doc
+// schemaOfSteps is the schema of a step: one of the verbs, each with its own keys.
+func schemaOfSteps(_ *shape, to map[string]any, o grammar.SchemaOptions) {
+	var one []any
+	for i := range verbs {
+		one = append(one, o.Schema(verbs[i].shapeOf()))
 	}
-	switch s.kind {
-	case kindText:
-		m["type"] = "string"
-		if s.enum != nil {
-			m["enum"] = s.enum
-		}
-	case kindBool:
-		m["type"] = "boolean"
-	case kindWhole:
-		m["type"], m["minimum"], m["maximum"] = "integer", s.min, s.max
-	case kindDuration:
-		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+)$`
-	case kindShare:
-		m["type"], m["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+|[0-9]+(\.[0-9]+)?%)$`
-	case kindTime:
-		m["type"], m["format"] = "string", "date-time"
-	case kindNodes:
-		m["oneOf"] = []any{
-			map[string]any{"type": "integer", "minimum": s.min, "maximum": s.max},
-			map[string]any{"type": "array", "items": schemaOf(s.of), "minItems": s.min, "maxItems": s.max},
-		}
-	case kindPart:
-		m["type"], m["items"] = []string{"string", "array"}, map[string]any{"type": "string"}
-	case kindList:
-		m["type"], m["items"] = "array", schemaOf(s.of)
-	case kindMapping:
-		m["type"], m["additionalProperties"] = "object", schemaOf(s.of)
-	case kindObject:
-		properties := map[string]any{}
-		var need []string
-		for _, f := range s.fields {
-			properties[f.name] = schemaOf(f.shape)
-			if f.need {
-				need = append(need, f.name)
-			}
-		}
-		m["type"], m["properties"], m["additionalProperties"] = "object", properties, false
-		if need != nil {
-			m["required"] = need
-		}
-	}
-	return m
+	delete(to, "description")
+	to["oneOf"] = one
+}
+
+func schemaOfShare(_ *shape, to map[string]any, _ grammar.SchemaOptions) {
+	to["type"], to["pattern"] = []string{"integer", "string"}, `^(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+|[0-9]+(\.[0-9]+)?%)$`
+}
+
+func schemaOfTime(_ *shape, to map[string]any, _ grammar.SchemaOptions) {
+	to["type"], to["format"] = "string", "date-time"
 }

@@ -241,17 +241,17 @@ func declared() (names []string) {
 	for _, v := range verbs {
 		names = append(names, v.name+"."+v.name)
 		for _, f := range v.keys {
-			names = append(names, v.name+"."+f.name)
+			names = append(names, v.name+"."+f.Name)
 		}
 	}
-	for _, f := range fakeShape.fields {
-		names = append(names, "fake."+f.name)
+	for _, f := range fakeShape.Fields {
+		names = append(names, "fake."+f.Name)
 	}
-	for _, f := range fileShape.fields {
-		names = append(names, "file."+f.name)
-		if f.name == "scenarios" {
-			for _, g := range f.shape.of.fields {
-				names = append(names, "scenario."+g.name)
+	for _, f := range fileShape.Fields {
+		names = append(names, "file."+f.Name)
+		if f.Name == "scenarios" {
+			for _, g := range f.Shape.Of.Fields {
+				names = append(names, "scenario."+g.Name)
 			}
 		}
 	}

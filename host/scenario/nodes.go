@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Scenarios over several nodes: what their files say.
@@ -32,9 +32,13 @@ var nodeShape = object("a node",
 	may("roles", list("its roles; default: those of the manifest", text("a role"))),
 )
 
-var nodesShape = &shape{kind: kindNodes, doc: "runs the bundle on so many nodes of a cluster, which are called a, b and so on, or on those of a list", of: nodeShape, min: 1, max: MaxNodes}
+var nodesShape = &shape{
+	Kind: grammar.OwnKind, Doc: "runs the bundle on so many nodes of a cluster, which are called a, b and so on, or on those of a list", Of: nodeShape, Min: 1, Max: MaxNodes,
+	Own: &grammar.Own{Name: "a number or a list", Check: checked((*checker).checkNodes), Schema: schemaOfNodes},
+}
 
-var partShape = &shape{kind: kindPart, doc: "parts nodes: what stands on different sides of | does not reach each other (a, b | c); what is left of -> does not reach what is right of it, but is reached (a -> b)"}
+var partShape = own("parts nodes: what stands on different sides of | does not reach each other (a, b | c); what is left of -> does not reach what is right of it, but is reached (a -> b)",
+	&grammar.Own{Name: "a text such as a, b | c", Check: checked((*checker).checkPart), Schema: schemaOfPart})
 
 // on is the node that a step is about.
 var on = may("on", text("the node; default: the one that has the actor, else the first one that runs. Of what is expected: any"))
@@ -55,7 +59,7 @@ var nodeVerbs = []verb{
 // withNodes are verbs of a scenario whether it has nodes or not.
 func withNodes(plain []verb) []verb {
 	for i := range plain {
-		if v := &plain[i]; slices.Contains(onNode, v.name) && v.of.kind != kindList {
+		if v := &plain[i]; slices.Contains(onNode, v.name) && v.of.Kind != grammar.List {
 			v.keys = append(slices.Clone(v.keys), on)
 		}
 	}
@@ -68,21 +72,32 @@ func (v *verb) node() bool {
 }
 
 // checkNodes checks the value of nodes.
-func (c *checker) checkNodes(n *yaml.Node, s *shape) {
+func (c *checker) checkNodes(n *yaml.Node, s *shape, _ string) {
 	var count int64
 	switch {
 	case n.Kind == yaml.SequenceNode:
 		for _, x := range n.Content {
-			c.object(x, s.of.fields, "a node")
+			c.Object(x, s.Of, "a node")
 		}
 		count = int64(len(n.Content))
 	case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&count) != nil:
-		c.at(n, "nodes must be a number such as 3, or a list such as [{name: a, roles: [front]}, {name: b}], not %s", kindOf(n))
+		c.At(n, "nodes must be a number such as 3, or a list such as [{name: a, roles: [front]}, {name: b}], not %s", grammar.NameOf(n))
 		return
 	}
-	if count < s.min || count > s.max {
-		c.at(n, "nodes must be from %d to %d, not %d", s.min, s.max, count)
+	if count < int64(s.Min) || count > int64(s.Max) {
+		c.At(n, "nodes must be from %v to %v, not %d", s.Min, s.Max, count)
 	}
+}
+
+func schemaOfNodes(s *shape, to map[string]any, o grammar.SchemaOptions) {
+	to["oneOf"] = []any{
+		map[string]any{"type": "integer", "minimum": s.Min, "maximum": s.Max},
+		map[string]any{"type": "array", "items": o.Schema(s.Of), "minItems": s.Min, "maxItems": s.Max},
+	}
+}
+
+func schemaOfPart(_ *shape, to map[string]any, _ grammar.SchemaOptions) {
+	to["type"], to["items"] = []string{"string", "array"}, map[string]any{"type": "string"}
 }
 
 // nodesOf reads checked nodes.
@@ -97,20 +112,20 @@ func (c *checker) nodesOf(n *yaml.Node) (all []nodeOf) {
 	}
 	for i, x := range n.Content[:min(len(n.Content), MaxNodes)] {
 		one := nodeOf{name: nodeNames[i : i+1]}
-		if name := at(x, "name"); name != nil {
+		if name := grammar.At(x, "name"); name != nil {
 			one.name = name.Value
 			if strings.Trim(one.name, nameLetters) != "" || one.name == directory {
-				c.at(name, "the node's name %q must have letters, digits, _ and -, and is not %q", one.name, directory)
+				c.At(name, "the node's name %q must have letters, digits, _ and -, and is not %q", one.name, directory)
 			}
 		}
 		if slices.ContainsFunc(all, func(o nodeOf) bool { return o.name == one.name }) {
-			c.at(x, "the node %q comes twice", one.name)
+			c.At(x, "the node %q comes twice", one.name)
 		}
-		if roles := at(x, "roles"); roles != nil {
+		if roles := grammar.At(x, "roles"); roles != nil {
 			one.roles = []string{}
 			for _, r := range roles.Content {
 				if strings.Trim(r.Value, nameLetters) != "" {
-					c.at(r, "the role %q must have letters, digits, _ and -", r.Value)
+					c.At(r, "the role %q must have letters, digits, _ and -", r.Value)
 				}
 				one.roles = append(one.roles, r.Value)
 			}
@@ -179,13 +194,13 @@ func parsePart(text string) (p partition, err error) {
 }
 
 // checkPart checks the value of part.
-func (c *checker) checkPart(n *yaml.Node, s *shape) {
+func (c *checker) checkPart(n *yaml.Node, s *shape, _ string) {
 	if n.Kind != yaml.SequenceNode && n.Kind != yaml.ScalarNode || n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" {
-		c.mismatch(n, s, "part")
+		c.Mismatch(n, s, "part")
 		return
 	}
 	if _, err := parsePart(textOf(n)); err != nil {
-		c.at(n, "part: %v", err)
+		c.At(n, "part: %v", err)
 	}
 }
 
@@ -207,8 +222,8 @@ func (c *checker) nodeSteps(s *Scenario) {
 }
 
 func (x *lives) step(s *step) {
-	n := at(s.n, s.verb.name)
-	if o := at(s.n, "on"); o != nil && x.known(o) && !s.verb.looksBack() {
+	n := grammar.At(s.n, s.verb.name)
+	if o := grammar.At(s.n, "on"); o != nil && x.known(o) && !s.verb.looksBack() {
 		x.runs(o, s.verb.name)
 	}
 	if !s.verb.node() {
@@ -216,7 +231,7 @@ func (x *lives) step(s *step) {
 	}
 	switch {
 	case len(x.nodes) == 0:
-		x.at(s.n, "%s is for nodes, and the scenario has none: nodes: 3", s.verb.name)
+		x.At(s.n, "%s is for nodes, and the scenario has none: nodes: 3", s.verb.name)
 	case s.verb.name == "heal":
 	case s.verb.name == "part":
 		p, err := parsePart(textOf(n))
@@ -231,7 +246,7 @@ func (x *lives) step(s *step) {
 	case !x.known(n):
 	case s.verb.name == "start":
 		if x.ended[n.Value] == "" {
-			x.at(n, "start: the node %s runs already", n.Value)
+			x.At(n, "start: the node %s runs already", n.Value)
 		}
 		delete(x.ended, n.Value)
 	case !x.runs(n, s.verb.name):
@@ -239,7 +254,7 @@ func (x *lives) step(s *step) {
 		x.ended[n.Value] = fmt.Sprintf("%s in line %d", map[string]string{"kill": "was killed", "leave": "has left"}[s.verb.name], s.n.Line)
 	}
 	if len(x.nodes) > 0 && len(x.ended) == len(x.nodes) {
-		x.at(s.n, "%s: no node is left to go on with", s.verb.name)
+		x.At(s.n, "%s: no node is left to go on with", s.verb.name)
 		x.ended = map[string]string{}
 	}
 }
@@ -252,9 +267,9 @@ func (x *lives) known(n *yaml.Node) bool {
 	}
 	switch {
 	case len(names) == 0:
-		x.at(n, "%q is no node: the scenario has none (nodes: 3)", n.Value)
+		x.At(n, "%q is no node: the scenario has none (nodes: 3)", n.Value)
 	case !slices.Contains(names, n.Value):
-		x.at(n, "there is no node %q: there are %s%s", n.Value, strings.Join(names, ", "), bundle.Suggest(n.Value, names))
+		x.At(n, "there is no node %q: there are %s%s", n.Value, strings.Join(names, ", "), grammar.Suggest(n.Value, names))
 	}
 	return slices.Contains(names, n.Value)
 }
@@ -263,7 +278,7 @@ func (x *lives) known(n *yaml.Node) bool {
 func (x *lives) runs(n *yaml.Node, what string) bool {
 	how := x.ended[n.Value]
 	if how != "" {
-		x.at(n, "%s: the node %s %s, and was not started again", what, n.Value, how)
+		x.At(n, "%s: the node %s %s, and was not started again", what, n.Value, how)
 	}
 	return how == ""
 }

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/host/internal/executor"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Requests from outside go through the bundle's own gateway, which listens nowhere: the scenario hands them to
@@ -25,7 +26,7 @@ import (
 
 // outside reports whether a step is a request to the routes of the bundle.
 func (s *step) outside() bool {
-	return s.verb.name == "websocket" || s.verb.name == "http" && s.verb.of.kind == kindText
+	return s.verb.name == "websocket" || s.verb.name == "http" && s.verb.of.Kind == grammar.Text
 }
 
 // outside reports whether a step of the scenario is.
@@ -38,26 +39,26 @@ func (c *checker) outside(n *yaml.Node, v *verb) {
 	switch {
 	case v.name == "websocket":
 		if len(n.Content) == 2 {
-			c.at(n, "websocket needs at least one of open, say, answer, match, close, closed")
+			c.At(n, "websocket needs at least one of open, say, answer, match, close, closed")
 		}
-		if open := at(n, "open"); open == nil {
+		if open := grammar.At(n, "open"); open == nil {
 			for _, key := range []string{"headers", "status"} {
-				if x := at(n, key); x != nil {
-					c.at(x, "%s needs open", key)
+				if x := grammar.At(n, key); x != nil {
+					c.At(x, "%s needs open", key)
 				}
 			}
 		} else if _, err := target(open.Value); err != nil {
-			c.at(open, "open: %v", err)
+			c.At(open, "open: %v", err)
 		}
-		if x := at(n, "close"); x != nil && x.Value == "false" {
-			c.at(x, "close is true, or left out")
+		if x := grammar.At(n, "close"); x != nil && x.Value == "false" {
+			c.At(x, "close is true, or left out")
 		}
-	case v.name == "http" && v.of.kind == kindText:
-		if _, _, err := requestLine(at(n, "http").Value); err != nil {
-			c.at(at(n, "http"), "http: %v", err)
+	case v.name == "http" && v.of.Kind == grammar.Text:
+		if _, _, err := requestLine(grammar.At(n, "http").Value); err != nil {
+			c.At(grammar.At(n, "http"), "http: %v", err)
 		}
-		if x := at(n, "json"); x != nil && at(n, "body") != nil {
-			c.at(x, "json and body cannot be combined")
+		if x := grammar.At(n, "json"); x != nil && grammar.At(n, "body") != nil {
+			c.At(x, "json and body cannot be combined")
 		}
 	}
 }
@@ -219,7 +220,7 @@ func (w *world) request(s *step) error {
 		return err
 	}
 	body := []byte(s.text("body"))
-	if n := at(s.n, "json"); n != nil {
+	if n := grammar.At(s.n, "json"); n != nil {
 		if body, err = w.asJSON(n); err != nil {
 			return err
 		}
@@ -292,7 +293,7 @@ func (w *world) websocket(s *step) error {
 	if c == nil {
 		return &stepError{what: fmt.Sprintf("there is no WebSocket %s", name), hint: "open makes one"}
 	}
-	if n := at(s.n, "say"); n != nil {
+	if n := grammar.At(s.n, "say"); n != nil {
 		v, err := valueOf(n, w.number)
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/simulate"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // A scenario under a plan of host/simulate.
@@ -53,22 +54,22 @@ func (c *checker) invariants(n *yaml.Node) (out []invariant) {
 	for _, x := range n.Content {
 		i := invariant{name: valueAt(x, "name"), always: valueAt(x, "when") == "always", becomes: valueAt(x, "when") == "eventually", grows: valueAt(x, "grows") == "true", step: step{verb: ask, n: x}}
 		path := valueAt(x, "ask")
-		if a := at(x, "auditor"); a != nil {
+		if a := grammar.At(x, "auditor"); a != nil {
 			path = a.Value
 			i.auditor = pathOf(path)
 		}
 		switch {
-		case (at(x, "ask") != nil) == (at(x, "auditor") != nil):
-			c.at(x, "an invariant needs either ask or auditor")
-		case i.auditor == "" && at(x, "message") == nil:
-			c.at(x, "ask needs message")
+		case (grammar.At(x, "ask") != nil) == (grammar.At(x, "auditor") != nil):
+			c.At(x, "an invariant needs either ask or auditor")
+		case i.auditor == "" && grammar.At(x, "message") == nil:
+			c.At(x, "ask needs message")
 		case i.auditor != "" && len(x.Content) != 4:
-			c.at(x, "beside auditor there is only name")
+			c.At(x, "beside auditor there is only name")
 		case !validPath(pathOf(path)):
-			c.at(x, "%q is neither the name of an actor nor a path such as /user/a/b", path)
+			c.At(x, "%q is neither the name of an actor nor a path such as /user/a/b", path)
 		}
-		if m := at(x, "message"); m != nil && drawsAny(m) {
-			c.at(m, "the question of an invariant is always the same")
+		if m := grammar.At(x, "message"); m != nil && drawsAny(m) {
+			c.At(m, "the question of an invariant is always the same")
 		}
 		out = append(out, i)
 	}
@@ -76,7 +77,7 @@ func (c *checker) invariants(n *yaml.Node) (out []invariant) {
 }
 
 func valueAt(n *yaml.Node, key string) string {
-	if x := at(n, key); x != nil {
+	if x := grammar.At(n, key); x != nil {
 		return x.Value
 	}
 	return ""
@@ -87,29 +88,29 @@ func (c *checker) simulation(s *simulation, n *yaml.Node) {
 	if n == nil {
 		return
 	}
-	if x := at(n, "faults"); x != nil {
+	if x := grammar.At(n, "faults"); x != nil {
 		s.faults = c.classes(x)
 	}
-	if x := at(n, "spare"); x != nil {
+	if x := grammar.At(n, "spare"); x != nil {
 		for i := 0; i+1 < len(x.Content); i += 2 {
 			s.spare = append(s.spare, spared{pathOf(x.Content[i].Value), c.classes(x.Content[i+1])})
 		}
 	}
-	if x := at(n, "lossy"); x != nil {
+	if x := grammar.At(n, "lossy"); x != nil {
 		for _, p := range x.Content {
 			s.lossy = append(s.lossy, pathOf(p.Value))
 		}
 	}
-	s.bug = with(s.bug, at(n, "bug"))
-	if x := at(n, "settle"); x != nil {
-		s.settle, _ = durationOf(x.Value)
+	s.bug = with(s.bug, grammar.At(n, "bug"))
+	if x := grammar.At(n, "settle"); x != nil {
+		s.settle, _ = grammar.ParseDuration(x.Value)
 	}
 }
 
 func (c *checker) classes(n *yaml.Node) []simulate.Class {
 	cs, err := simulate.ParseFaults(n.Value)
 	if err != nil {
-		c.at(n, "%v", err)
+		c.At(n, "%v", err)
 	}
 	if cs == nil {
 		cs = []simulate.Class{}
@@ -312,7 +313,7 @@ func (w *world) probe1() {
 		if err != nil {
 			continue // it is not there now
 		}
-		v, err := valueOf(at(x.step.n, "message"), w.number)
+		v, err := valueOf(grammar.At(x.step.n, "message"), w.number)
 		if err != nil {
 			continue
 		}

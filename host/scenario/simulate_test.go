@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/simulate"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // staging plays a scenario for package simulate.
@@ -189,7 +190,7 @@ func TestSimulationMistakes(t *testing.T) {
 		`steps: [{send: a, message: !serial 7}]`:                                           "stands alone",
 		`steps: [{ask: a, message: 1, answer: !serial }]`:                                  "are for messages",
 		`steps: [{ask: a, message: 1, match: !sum x}]`:                                     "is not a number",
-		`steps: [{advance: 1s}], simulation: {settle: 900000h}`:                            "hundred years",
+		`steps: [{advance: 1s}], simulation: {settle: 900000h}`:                            "at most 876000h",
 		`steps: [{advance: 1s}], invariants: [{name: a, ask: b, message: 1, when: never}]`: `cannot be "never"`,
 		`steps: [{advance: 1s}], invariants: [{name: a, ask: "b c", message: 1}]`:          "neither the name",
 	} {
@@ -213,7 +214,7 @@ func TestDrawn(t *testing.T) {
 			s.seed = seed
 			w := &world{scenario: &s}
 			value := func() string {
-				v, err := valueOf(w.drawn(at(s.steps[0].n, "message"), n), nil)
+				v, err := valueOf(w.drawn(grammar.At(s.steps[0].n, "message"), n), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // step carries out a step.
@@ -38,7 +39,7 @@ func (w *world) step(s *step) error {
 	case "drop", "delay", "duplicate", "reorder":
 		return w.addFault(s, &fault{verb: s.verb.name, left: s.whole("messages", 1), by: s.span("by", 0)})
 	case "http":
-		if s.verb.of.kind == kindText {
+		if s.verb.of.Kind == grammar.Text {
 			return w.request(s)
 		}
 		w.web.put(s.fakes)
@@ -66,7 +67,7 @@ func (w *world) step(s *step) error {
 // message is the message of a step, with its headers.
 func (w *world) message(s *step) (any, error) {
 	w.messages++
-	v, err := valueOf(w.drawn(at(s.n, "message"), w.messages), w.number)
+	v, err := valueOf(w.drawn(grammar.At(s.n, "message"), w.messages), w.number)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (w *world) send(s *step) error {
 	if err != nil {
 		return err
 	}
-	said := source(at(s.n, "message"))
+	said := source(grammar.At(s.n, "message"))
 	for left := s.whole("times", 1) - 1; left >= 0; left-- {
 		if err := w.stillStands(s); err != nil {
 			return err
@@ -94,7 +95,7 @@ func (w *world) send(s *step) error {
 			continue
 		}
 		if w.simulated != nil {
-			said = source(w.drawn(at(s.n, "message"), w.messages))
+			said = source(w.drawn(grammar.At(s.n, "message"), w.messages))
 		}
 		w.note("send to %s: %s", to.Path(), said)
 		if from := s.text("from"); from != "" {
@@ -130,7 +131,7 @@ func (w *world) asks(s *step) (m host.Message, err error) {
 	if !w.simulated.sends(w.messages) {
 		return m, nil
 	}
-	w.note("ask %s: %s", to.Path(), source(at(s.n, "message")))
+	w.note("ask %s: %s", to.Path(), source(grammar.At(s.n, "message")))
 	p, err := w.sys.Request(to.To, to.Message(v))
 	if err != nil {
 		return m, w.answered(s, m, err)
@@ -188,10 +189,10 @@ func plain(err error) string {
 
 // wanted is what a step expects.
 func (w *world) wanted(s *step, exact string) string {
-	if n := at(s.n, "match"); n != nil {
+	if n := grammar.At(s.n, "match"); n != nil {
 		return "like " + source(n)
 	}
-	if n := at(s.n, exact); n != nil {
+	if n := grammar.At(s.n, exact); n != nil {
 		return source(n)
 	}
 	if text := s.text("error"); text != "" {
@@ -206,7 +207,7 @@ func (w *world) compare(s *step, payload []byte, exact string) error {
 	if s.has("match") {
 		key, pattern = "match", true
 	}
-	n := at(s.n, key)
+	n := grammar.At(s.n, key)
 	if n == nil {
 		return nil
 	}
@@ -233,10 +234,10 @@ func (w *world) reply(s *step) error {
 		err = handle.Fail(text)
 	} else {
 		var v any
-		if v, err = valueOf(at(s.n, "message"), w.number); err != nil {
+		if v, err = valueOf(grammar.At(s.n, "message"), w.number); err != nil {
 			return err
 		}
-		w.note("%s replies: %s", p.name, source(at(s.n, "message")))
+		w.note("%s replies: %s", p.name, source(grammar.At(s.n, "message")))
 		err = handle.Send(v)
 	}
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -38,19 +38,19 @@ func (c *checker) value(n *yaml.Node, pattern bool) {
 		c.pattern(n, tag)
 		return
 	case tag == "!not":
-		c.at(n, "!not is for match")
+		c.At(n, "!not is for match")
 		return
 	case slices.Contains(matchTags, tag):
-		c.at(n, "%s is for match: the value here must be exact", tag)
+		c.At(n, "%s is for match: the value here must be exact", tag)
 		return
 	case n.Kind != yaml.ScalarNode && tag != "!!map" && tag != "!!seq":
-		c.at(n, "the tag %s has no meaning here", tag)
+		c.At(n, "the tag %s has no meaning here", tag)
 	case n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") && !slices.Contains(valueTags, n.Tag):
 		all := valueTags
 		if pattern {
 			all = slices.Concat(valueTags, matchTags)
 		}
-		c.at(n, "the tag %s has no meaning here; there are %s", n.Tag, strings.Join(all, ", "))
+		c.At(n, "the tag %s has no meaning here; there are %s", n.Tag, strings.Join(all, ", "))
 		return
 	}
 	if n.Kind != yaml.ScalarNode {
@@ -62,7 +62,7 @@ func (c *checker) value(n *yaml.Node, pattern bool) {
 		return
 	}
 	if _, err := scalarOf(n, func(string) (uint64, error) { return 0, nil }); err != nil {
-		c.at(n, "%v", err)
+		c.At(n, "%v", err)
 	}
 }
 
@@ -78,25 +78,25 @@ func (c *checker) pattern(n *yaml.Node, tag string) {
 		return
 	}
 	if n.Kind != yaml.ScalarNode {
-		c.at(n, "%s is for a single value, not for %s", tag, kindOf(n))
+		c.At(n, "%s is for a single value, not for %s", tag, grammar.NameOf(n))
 		return
 	}
 	switch tag {
 	case "!any":
 		if n.Value != "" {
-			c.at(n, "!any stands alone")
+			c.At(n, "!any stands alone")
 		}
 	case "!re":
 		if _, err := regexp.Compile(n.Value); err != nil {
-			c.at(n, "!re: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			c.At(n, "!re: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
 	case "!min", "!max", "!sum":
 		if _, ok := new(big.Float).SetString(n.Value); !ok {
-			c.at(n, "%s: %q is not a number", tag, n.Value)
+			c.At(n, "%s: %q is not a number", tag, n.Value)
 		}
 	case "!type":
 		if !slices.Contains(typeNames, n.Value) {
-			c.at(n, "!type: %q is not one of %s%s", n.Value, strings.Join(typeNames, ", "), bundle.Suggest(n.Value, typeNames))
+			c.At(n, "!type: %q is not one of %s%s", n.Value, strings.Join(typeNames, ", "), grammar.Suggest(n.Value, typeNames))
 		}
 	}
 }
@@ -142,7 +142,7 @@ func scalarOf(n *yaml.Node, find refs) (any, error) {
 	case "!ref":
 		return find(n.Value)
 	}
-	return bundle.Scalar(n)
+	return grammar.Scalar(n)
 }
 
 // differs says how a value differs from that of a node; "" if it does not. With pattern, keys of
@@ -169,7 +169,7 @@ func differs(n *yaml.Node, got any, pattern bool, find refs, where string) strin
 		}
 		if !pattern && len(m) != len(n.Content)/2 {
 			for _, k := range sortedKeys(m) {
-				if at(n, k) == nil {
+				if grammar.At(n, k) == nil {
 					return fmt.Sprintf("%s has the key %q, which was not expected; match passes over such keys", where, printable.Line(k, 60))
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/executor"
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/internal/grammar"
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
@@ -37,27 +38,27 @@ func (c *checker) fakes(n *yaml.Node) (list []*fake) {
 		return nil
 	}
 	for _, x := range n.Content {
-		f := &fake{url: at(x, "url").Value, status: http.StatusOK, headers: with(nil, at(x, "headers"))}
+		f := &fake{url: grammar.At(x, "url").Value, status: http.StatusOK, headers: with(nil, grammar.At(x, "headers"))}
 		s := step{n: x}
 		f.method, f.err, f.delay, f.body = s.text("method"), s.text("error"), s.span("delay", 0), []byte(s.text("body"))
 		f.status, f.times = s.whole("status", f.status), s.whole("times", 0)
-		if j := at(x, "json"); j != nil {
+		if j := grammar.At(x, "json"); j != nil {
 			if s.has("body") {
-				c.at(j, "json and body cannot be combined")
+				c.At(j, "json and body cannot be combined")
 			}
 			v, err := valueOf(j, func(string) (uint64, error) { return 0, errors.New("!ref is not for web servers") })
 			if err == nil {
 				f.body, err = json.Marshal(v)
 			}
 			if err != nil {
-				c.at(j, "json: %v", err)
+				c.At(j, "json: %v", err)
 			}
 			if f.headers["content-type"] == "" {
 				f.headers["content-type"] = "application/json"
 			}
 		}
 		if f.err != "" && (s.has("body") || s.has("json") || s.has("status") || s.has("headers")) {
-			c.at(at(x, "error"), "with error there is no answer: status, headers, body and json cannot be combined with it")
+			c.At(grammar.At(x, "error"), "with error there is no answer: status, headers, body and json cannot be combined with it")
 		}
 		list = append(list, f)
 	}

@@ -3,12 +3,14 @@ package service
 import (
 	"fmt"
 	"slices"
+
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Reach says what the texts of a manifest's key name outside of the bundle. Every key whose value is
 // a free text declares one, in the tag reach; the user of a bundle is shown what it reaches, and nothing
 // of it is opened before it was allowed.
-type Reach string
+type Reach = grammar.Reach
 
 // The reaches. Paths count only where they lead out of the bundle's folder, links followed.
 const (
@@ -29,34 +31,37 @@ func Reaches() []Reach {
 	return []Reach{ReachRead, ReachWrite, ReachEnv, ReachListen, ReachConnect, ReachSecret, ReachCluster, ReachCode, ReachRun}
 }
 
-// Declared reports whether it is one of the constants.
-func (r Reach) Declared() bool { return r == ReachNone || slices.Contains(Reaches(), r) }
+// declared reports whether it is one of the constants.
+func declared(r Reach) bool { return r == ReachNone || slices.Contains(Reaches(), r) }
 
 // Undeclared is the path of the first key of a shape that takes free texts and declares no reach, or an
 // unknown one; "" if there is none.
-func (s *Shape) Undeclared() string {
+func Undeclared(s *Shape) string {
 	switch s.Kind {
 	case ShapeText:
-		if s.Enum == nil && !s.Reach.Declared() {
+		if s.Enum == nil && !declared(s.Reach) {
 			return "?"
 		}
 	case ShapeList:
-		if s.Of.Undeclared() != "" {
+		if Undeclared(s.Of) != "" {
 			return "[]"
 		}
 	case ShapeMapping:
-		if !s.KeyReach.Declared() {
+		if !declared(s.KeyReach) {
 			return "?"
 		}
-		if at := s.Of.Undeclared(); at != "" {
+		if at := Undeclared(s.Of); at != "" {
 			return "*" + after(at)
 		}
 	case ShapeObject:
 		for _, f := range s.Fields {
-			if at := f.Shape.Undeclared(); at != "" {
+			if at := Undeclared(f.Shape); at != "" {
 				return f.Name + after(at)
 			}
 		}
+	case ShapeBool, ShapeInt, ShapeNumber, ShapeSize, ShapeDuration:
+	default:
+		return "?" // it takes whatever there is
 	}
 	return ""
 }
@@ -73,7 +78,7 @@ func after(key string) string {
 
 // mustDeclare panics about a shape of a struct that does not say what its texts reach.
 func mustDeclare(of string, s *Shape) {
-	if key := s.Undeclared(); key != "" {
+	if key := Undeclared(s); key != "" {
 		panic(fmt.Sprintf("service: %s: the key %q takes texts and does not say what they name outside of the bundle: give it the tag reach (%v), "+
 			"or reach:\"none\" if that is nothing; the keys of a mapping have the tag keyreach", of, key, Reaches()))
 	}

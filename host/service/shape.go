@@ -1,56 +1,37 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Size is a number of bytes, in manifests with a unit: 64MiB.
 type Size int64
 
-// ShapeKind is the kind of value that a [Shape] describes.
-type ShapeKind uint8
+// Shape describes a value of a manifest: its parser, its JSON Schema and its docs are made from it. [ShapeOf] makes it from a struct.
+type Shape = grammar.Shape
 
-// The kinds of values.
+// The kinds of values that a [Shape] of a service describes.
 const (
-	ShapeText ShapeKind = iota
-	ShapeBool
-	ShapeInt
-	ShapeNumber
-	ShapeSize
-	ShapeDuration
-	ShapeList    // Of is its elements
-	ShapeMapping // Of is its values
-	ShapeObject  // Fields
+	ShapeText     = grammar.Text
+	ShapeBool     = grammar.Bool
+	ShapeInt      = grammar.Int
+	ShapeNumber   = grammar.Number
+	ShapeSize     = grammar.Size
+	ShapeDuration = grammar.Duration
+	ShapeList     = grammar.List
+	ShapeMapping  = grammar.Mapping
+	ShapeObject   = grammar.Object
 )
 
-// Shape describes a value of a manifest: its parser, its JSON Schema and its docs are
-// made from it.
-type Shape struct {
-	Kind    ShapeKind
-	Doc     string
-	Enum    []string // text: one of these
-	Pattern string   // text, mapping (its keys): a regular expression for the whole
-	What    string   // what Pattern stands for, in words
-	Reach   Reach    // text: what it names outside of the bundle; needed unless it has an Enum
-	Min     float64  // int, number, size
-	Max     float64  // 0: none
-	Of      *Shape
-	Fields  []ShapeField
-	// KeyReach is Reach for the keys of a mapping.
-	KeyReach Reach
-}
-
-// ShapeField is a key of an object. Index is the field of the struct.
-type ShapeField struct {
-	Name     string
-	Required bool
-	Shape    *Shape
-	Index    int
-}
+// mostNumber is the largest number that a field without max takes: those up to it every JSON reader has exactly.
+const mostNumber = 1 << 53
 
 // ShapeOf reads the tags of a struct's exported fields:
 //
@@ -78,7 +59,7 @@ func ShapeOf(t reflect.Type) *Shape {
 		}
 		of := shapeOf(f.Type, f.Tag)
 		of.Doc = f.Tag.Get("doc")
-		s.Fields = append(s.Fields, ShapeField{Name: name, Required: rest == "required", Shape: of, Index: i})
+		s.Fields = append(s.Fields, grammar.Field{Name: name, Required: rest == "required", Shape: of, Index: i})
 	}
 	return s
 }
@@ -91,12 +72,14 @@ func shapeOf(t reflect.Type, tag reflect.StructTag) *Shape {
 		return s
 	case t == reflect.TypeFor[Size]():
 		s.Kind = ShapeSize
-		s.bounds(tag)
+		bounds(s, tag, 1, 0)
+		s.Min = max(s.Min, 1)
 		return s
 	}
 	switch t.Kind() {
 	case reflect.String:
-		s.Kind, s.Pattern, s.What, s.Reach = ShapeText, tag.Get("pattern"), tag.Get("what"), Reach(tag.Get("reach"))
+		s.Kind, s.What, s.Reach = ShapeText, tag.Get("what"), Reach(tag.Get("reach"))
+		s.Match = ruleOf(tag.Get("pattern"))
 		if e := tag.Get("enum"); e != "" {
 			s.Enum = strings.Split(e, ",")
 		}
@@ -104,10 +87,10 @@ func shapeOf(t reflect.Type, tag reflect.StructTag) *Shape {
 		s.Kind = ShapeBool
 	case reflect.Int, reflect.Int64, reflect.Int32:
 		s.Kind = ShapeInt
-		s.bounds(tag)
+		bounds(s, tag, 0, mostNumber)
 	case reflect.Float64:
 		s.Kind = ShapeNumber
-		s.bounds(tag)
+		bounds(s, tag, 0, mostNumber)
 	case reflect.Slice:
 		s.Kind, s.Of = ShapeList, shapeOf(t.Elem(), tag)
 	case reflect.Map:
@@ -115,7 +98,7 @@ func shapeOf(t reflect.Type, tag reflect.StructTag) *Shape {
 			panic(fmt.Sprintf("service: the keys of %v are no texts", t))
 		}
 		s.Kind, s.Of = ShapeMapping, shapeOf(t.Elem(), tag)
-		s.Pattern, s.What, s.KeyReach = tag.Get("key"), tag.Get("what"), Reach(tag.Get("keyreach"))
+		s.Key, s.What, s.KeyReach = ruleOf(tag.Get("key")), cmp.Or(tag.Get("what"), "a name"), Reach(tag.Get("keyreach"))
 	case reflect.Struct:
 		object := ShapeOf(t)
 		object.Doc = s.Doc
@@ -126,7 +109,17 @@ func shapeOf(t reflect.Type, tag reflect.StructTag) *Shape {
 	return s
 }
 
-func (s *Shape) bounds(tag reflect.StructTag) {
+// ruleOf is the rule of a pattern; nil: there is none.
+func ruleOf(pattern string) *grammar.Rule {
+	if pattern == "" {
+		return nil
+	}
+	return grammar.NewRule(pattern)
+}
+
+// bounds reads the tags min and max, which have defaults.
+func bounds(s *Shape, tag reflect.StructTag, least, most float64) {
+	s.Min, s.Max = least, most
 	for _, x := range []struct {
 		key string
 		to  *float64

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Class is a class of faults.
@@ -111,7 +113,7 @@ func ParseFaults(text string) ([]Class, error) {
 				return nil, fmt.Errorf("%q: none stands alone, or at the beginning", text)
 			}
 		case Class(name).Doc() == "":
-			return nil, fmt.Errorf("there is no class of faults %q%s", name, suggestion(name, append(namesOf(Classes()), "all", "none")))
+			return nil, fmt.Errorf("there is no class of faults %q%s", name, grammar.Suggest(name, append(namesOf(Classes()), "all", "none")))
 		default:
 			if i == 0 && not { // -clock alone means all but clock
 				for _, c := range classes {
@@ -130,38 +132,4 @@ func namesOf(cs []Class) []string {
 		out[i] = string(c)
 	}
 	return out
-}
-
-// suggestion is the end of an error about a name that does not exist.
-func suggestion(name string, all []string) string {
-	best, least := "", len(name)/2+1
-	for _, x := range all {
-		if d := distance(name, x); d < least {
-			best, least = x, d
-		}
-	}
-	if best == "" {
-		return "; there are " + strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// distance is the Levenshtein distance.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			before, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, before+cost)
-		}
-	}
-	return row[len(b)]
 }

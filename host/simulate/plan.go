@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+
+	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
 // Choices is the version of what a seed chooses. It changes when the same seed would give another plan.
@@ -161,7 +163,7 @@ func ParsePlan(data []byte) (Plan, error) {
 	}
 	for c, rate := range p.Rates {
 		if c.Doc() == "" {
-			return p, fmt.Errorf("rates: there is no class of faults %q%s", c, suggestion(string(c), namesOf(Classes())))
+			return p, fmt.Errorf("rates: there is no class of faults %q%s", c, grammar.Suggest(string(c), namesOf(Classes())))
 		}
 		if !(rate >= 0 && rate <= 1) {
 			return p, fmt.Errorf("rates: %s: a rate is from 0 to 1, not %v", c, rate)
@@ -169,7 +171,7 @@ func ParsePlan(data []byte) (Plan, error) {
 	}
 	for i, f := range p.Faults {
 		if f.Class.Doc() == "" {
-			return p, fmt.Errorf("faults: number %d: there is no class of faults %q%s", i+1, f.Class, suggestion(string(f.Class), namesOf(Classes())))
+			return p, fmt.Errorf("faults: number %d: there is no class of faults %q%s", i+1, f.Class, grammar.Suggest(string(f.Class), namesOf(Classes())))
 		}
 	}
 	switch {
@@ -178,7 +180,7 @@ func ParsePlan(data []byte) (Plan, error) {
 	case p.Awake < 0:
 		return p, fmt.Errorf("awake is at least 0, not %d", p.Awake)
 	case !slices.Contains([]Preference{NoPreference, OneStarves, Newest, OneLast}, p.Prefer):
-		return p, fmt.Errorf("prefer: there is no %q%s", p.Prefer, suggestion(string(p.Prefer), []string{string(OneStarves), string(Newest), string(OneLast)}))
+		return p, fmt.Errorf("prefer: there is no %q%s", p.Prefer, grammar.Suggest(string(p.Prefer), []string{string(OneStarves), string(Newest), string(OneLast)}))
 	case !slices.IsSorted(p.Skip):
 		return p, errors.New("skip: the numbers must ascend")
 	}

@@ -237,7 +237,7 @@ func TestParseFaults(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"krash": `did you mean "crash"?`, "": "empty part", "all,": "empty part", "drop,none": "stands alone", "xyzzyxyzzy": "there are crash, fuel",
+		"krash": `did you mean "crash"?`, "": "empty part", "all,": "empty part", "drop,none": "stands alone", "xyzzyxyzzy": "valid here: crash, fuel",
 	} {
 		if _, err := simulate.ParseFaults(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

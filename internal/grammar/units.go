@@ -1,4 +1,4 @@
-package bundle
+package grammar
 
 import (
 	"fmt"
@@ -13,11 +13,9 @@ var sizeUnits = []struct {
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}}
 
-// ParseSize reads a size in bytes, such as 65536, 64KiB or 1.5MiB, as manifests
+// ParseSize reads a size in bytes, such as 65536, 64KiB or 1.5MiB, as files
 // write it.
-func ParseSize(text string) (uint64, error) { return parseSize(text) }
-
-func parseSize(text string) (uint64, error) {
+func ParseSize(text string) (uint64, error) {
 	for _, u := range sizeUnits {
 		if n, ok := strings.CutSuffix(text, u.name); ok {
 			return scaled(n, u.factor, text, "a size such as 65536, 64KiB or 16MiB")
@@ -26,8 +24,8 @@ func parseSize(text string) (uint64, error) {
 	return scaled(text, 1, text, "a size such as 65536, 64KiB or 16MiB")
 }
 
-// parseCount reads a number, such as 1000, 10k or 500M.
-func parseCount(text string) (uint64, error) {
+// ParseCount reads a number, such as 1000, 10k or 500M.
+func ParseCount(text string) (uint64, error) {
 	const want = "a number such as 1000, 10k, 500M or 1G"
 	for suffix, factor := range map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9} {
 		if n, ok := strings.CutSuffix(text, suffix); ok {
@@ -56,8 +54,8 @@ func scaled(number string, factor float64, text, want string) (uint64, error) {
 	return uint64(v), nil
 }
 
-// parseDuration reads a duration, such as 100ms, 1m30s or 0.
-func parseDuration(text string) (time.Duration, error) {
+// ParseDuration reads a duration, such as 100ms, 1m30s or 0.
+func ParseDuration(text string) (time.Duration, error) {
 	if text == "0" {
 		return 0, nil
 	}
