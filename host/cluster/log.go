@@ -20,6 +20,8 @@ type Log interface {
 	Replace(kind, name string, record []byte, after uint64, done func(at uint64, err error))
 	// Read reads all that there is of a key, in order, from a copy of the log that has everything up to least.
 	Read(kind string, shard int, name string, least uint64, done func(list []LogEntry, err error))
+	// List lists the keys that have records, living or not, of a copy of the log that may be a moment old. It is for operators.
+	List(q KeyQuery, done func(page KeyPage, err error))
 }
 
 // LogEntry is a record as the log has it.

@@ -86,6 +86,67 @@ func LogContract(t *testing.T, logs []cluster.Log, wait func(func() bool) bool) 
 	if list := c.read(a, "bob", got.at); len(list) != 1 || string(list[0].Record) != "b" {
 		t.Errorf("others have %+v", list)
 	}
+	c.lists(a)
+	c.lists(b)
+}
+
+// lists wants the keys that the test before has written to be listed, in pages.
+func (c logContract) lists(l cluster.Log) {
+	c.t.Helper()
+	third := c.at(func(done func(uint64, error)) { l.Fence("k.2", 1, []byte("x"), c.last2(l), done) })
+	for _, text := range []string{"abc", "de"} {
+		if third = c.at(func(done func(uint64, error)) { l.Append("k.2", 1, c.last2(l), "eve", []byte(text), done) }); third.err != nil {
+			c.t.Fatal(third.err)
+		}
+	}
+	list := func(q cluster.KeyQuery, want ...cluster.KeyInfo) {
+		c.t.Helper()
+		var text string
+		if !c.wait(func() bool { // a copy may be behind
+			x := c.once(func(done func(answer)) {
+				l.List(q, func(p cluster.KeyPage, err error) { done(answer{page: p, err: err}) })
+			})
+			text = fmt.Sprintf("%+v, %v", x.page, x.err)
+			if x.err != nil || len(x.page.Keys) != len(want) {
+				return false
+			}
+			for i, k := range x.page.Keys {
+				if k.Last == 0 || k.KeyID != want[i].KeyID || k.Records != want[i].Records && want[i].Records > 0 || k.Bytes != want[i].Bytes && want[i].Bytes > 0 {
+					return false
+				}
+			}
+			return x.page.More == (len(want) == q.Most)
+		}) {
+			c.t.Errorf("%+v: %s\nwant %+v", q, text, want)
+		}
+	}
+	key := func(kind, name string, records int, bytes int64) cluster.KeyInfo {
+		return cluster.KeyInfo{KeyID: cluster.KeyID{Kind: kind, Name: name}, Records: records, Bytes: bytes}
+	}
+	ann, bob, eve := key("k.1", "ann~x", 1, 3), key("k.1", "bob", 1, 1), key("k.2", "eve", 0, 0)
+	list(cluster.KeyQuery{Most: 9}, ann, bob, eve)
+	list(cluster.KeyQuery{Most: 9, Kind: "k.1"}, ann, bob)
+	list(cluster.KeyQuery{Most: 9, Kind: "k.1", Prefix: "ann~"}, ann)
+	list(cluster.KeyQuery{Most: 9, Kind: "k.1", Prefix: "x"})
+	list(cluster.KeyQuery{Most: 9, Kind: "k"})
+	list(cluster.KeyQuery{Most: 2}, ann, bob)
+	list(cluster.KeyQuery{Most: 2, After: bob.KeyID}, eve)
+	list(cluster.KeyQuery{Most: 1, Kind: "k.1", After: cluster.KeyID{Kind: "k.1", Name: "a"}}, ann)
+}
+
+// last2 is where the fence of the second kind is.
+func (c logContract) last2(l cluster.Log) uint64 {
+	c.t.Helper()
+	for range 500 {
+		x := c.once(func(done func(answer)) {
+			l.Last("k.2", 1, func(_ []byte, at uint64, err error) { done(answer{at: at, err: err}) })
+		})
+		if x.err == nil {
+			return x.at
+		}
+	}
+	c.t.Fatal("its fence is not known")
+	return 0
 }
 
 type logContract struct {
@@ -97,6 +158,7 @@ type answer struct {
 	b    []byte
 	at   uint64
 	list []cluster.LogEntry
+	page cluster.KeyPage
 	err  error
 }
 

@@ -155,6 +155,7 @@ func TestAHostileMemberAndTheKeysOfAnotherBundle(t *testing.T) {
 		{Op: keysReplace, Kind: "carts", Name: "ann", Record: []byte("forged"), At: 4}, {Op: keysRead, Kind: "carts", Shard: 3, Name: ":3"},
 		{Op: keysAppend, Kind: "carts", Shard: 3, Name: ":3", Record: []byte("forged"), At: 2}, {Op: keysSpare, Kind: "carts", Shard: 3, Name: ":3", Record: []byte("forged"), At: 2},
 		{Op: keysReplace, Kind: "carts", Name: ":3", Record: []byte("forged"), At: 5},
+		asksKeys(cluster.KeyQuery{Most: 9}), asksKeys(cluster.KeyQuery{Most: 1, Kind: "carts", Prefix: "a"}),
 	}
 	for _, r := range requests {
 		for _, subject := range []string{id.subjectKeys("bank"), id.subjectOfKeys() + "shop.bank", id.subjectOfKeys() + "~62ank"} {
@@ -271,6 +272,11 @@ func TestRequestsForKeysThatNoNodeMakes(t *testing.T) {
 		"a long record that needs no room": func(_ *nats.Msg, r *keeperRequest) { r.Op, r.Record = keysSpare, make([]byte, cluster.MaxSpare+1) },
 		"a long record":                    func(_ *nats.Msg, r *keeperRequest) { r.Record = make([]byte, cluster.MaxRecord+1) },
 		"another order":                    func(_ *nats.Msg, r *keeperRequest) { r.Op = 99 },
+		"a list without end":               func(_ *nats.Msg, r *keeperRequest) { *r = keeperRequest{Op: keysList, At: cluster.MaxKeys + 1} },
+		"a list without a number":          func(_ *nats.Msg, r *keeperRequest) { *r = keeperRequest{Op: keysList} },
+		"a list behind half a key":         func(_ *nats.Msg, r *keeperRequest) { *r = keeperRequest{Op: keysList, At: 1, Name: "carts"} },
+		"a list of a shard":                func(_ *nats.Msg, r *keeperRequest) { *r = keeperRequest{Op: keysList, At: 1, Shard: 1} },
+		"a list of all subjects":           func(_ *nats.Msg, r *keeperRequest) { *r = keeperRequest{Op: keysList, At: 1, Kind: ">"} },
 	} {
 		if _, _, wrong := d.decodeAsked(msg(change)); wrong == "" {
 			t.Errorf("%s: taken", name)
@@ -282,6 +288,7 @@ func FuzzKeysRequest(f *testing.F) {
 	d := &Description{ID: "0123456789abcdef"}
 	f.Add(d.subjectKeys("shop"), mustEncode(keeperRequest{Op: keysRead, Kind: "k", Name: "n"}))
 	f.Add(d.subjectOfKeys()+"~2e", []byte{0xa0})
+	f.Add(d.subjectKeys("shop"), mustEncode(asksKeys(cluster.KeyQuery{Kind: "k", Prefix: "a", After: cluster.KeyID{Kind: "k", Name: "ab"}, Most: 7})))
 	f.Add(d.subjectValues("shop.1"), mustEncode(keeperRequest{Op: valuesPut, Kind: "kv", Name: "shop~2e1.n.k", Record: []byte("x"), Stay: 3}))
 	f.Add(d.subjectValues("shop"), mustEncode(keeperRequest{Op: valuesWatch, Kind: "pubsub", At: 7, Now: true}))
 	f.Fuzz(func(t *testing.T, subject string, b []byte) {
@@ -299,10 +306,27 @@ func FuzzKeysRequest(f *testing.F) {
 func FuzzKeeperAnswer(f *testing.F) {
 	f.Add(uint64(3), mustEncode(keeperAnswer{At: 7, List: []keeperEntry{{At: 5, Name: "shop.n.k", Record: []byte("x")}, {At: 7, Name: "shop.n.l"}}}))
 	f.Add(uint64(0), mustEncode(keeperAnswer{Code: notWritten}))
+	f.Add(uint64(0), mustEncode(listed(cluster.KeyPage{More: true, Keys: []cluster.KeyInfo{{KeyID: cluster.KeyID{Kind: "carts", Name: "ann"}, Records: 2, Bytes: 7, Last: 9}}})))
 	f.Fuzz(func(t *testing.T, seen uint64, b []byte) {
 		x, err := decodeAnswer(&nats.Msg{Data: b})
 		a := &askedValues{bundle: "shop"}
-		if err != nil || a.follows(seen, &x) != nil {
+		if err != nil {
+			return
+		}
+		q := cluster.KeyQuery{Kind: "carts", Prefix: "a", After: cluster.KeyID{Kind: "carts", Name: "a1"}, Most: 2}
+		if p, err := x.pageOf(q); err == nil {
+			last := q.After
+			for _, k := range p.Keys {
+				if k.Kind != "carts" || !strings.HasPrefix(k.Name, "a") || !last.Before(k.KeyID) || strings.ContainsAny(k.Name, "/ ") {
+					t.Errorf("%+v", p)
+				}
+				last = k.KeyID
+			}
+			if len(p.Keys) > q.Most || p.More && len(p.Keys) == 0 {
+				t.Errorf("%+v", p)
+			}
+		}
+		if a.follows(seen, &x) != nil {
 			return
 		}
 		for _, e := range x.List {

@@ -69,6 +69,8 @@ type Journal struct {
 	looked atomic.Int64  // when it was last asked how much room there is, ns since 1970
 	bytes  atomic.Uint64 // that it had then
 	full   atomic.Bool
+
+	listing chan struct{} // has one while keys are listed
 }
 
 func (j *Journal) fence(kind string, shard int) string {

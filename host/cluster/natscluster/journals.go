@@ -152,7 +152,7 @@ func (c *Cluster) ownJournal(ctx context.Context, bundle string) (*Journal, erro
 		return nil, err
 	}
 	return o.get(ctx, whatJournal, func() (*Journal, error) {
-		j := &Journal{c: c, nc: c.keys, stream: c.id.streamJournal(bundle), prefix: c.id.subjectsOf(bundle), reads: make(chan struct{}, mostReads)}
+		j := &Journal{c: c, nc: c.keys, stream: c.id.streamJournal(bundle), prefix: c.id.subjectsOf(bundle), reads: make(chan struct{}, mostReads), listing: make(chan struct{}, 1)}
 		if err := c.makeStreamOf(ctx, c.keys, whatJournal, c.journalConfig(bundle), false); err != nil {
 			return nil, err
 		}

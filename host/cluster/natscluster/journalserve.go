@@ -90,6 +90,16 @@ func (s *keeperServer) carryOut(m *nats.Msg, j *Journal, r *keeperRequest) {
 			}
 			s.parts(m, list)
 		})
+	case keysList:
+		q, _ := r.keyQuery()
+		j.listWithin(s.lists, q, func(p cluster.KeyPage, err error) {
+			defer s.over(m)
+			if err != nil {
+				s.fail(m, err)
+				return
+			}
+			s.answer(m, listed(p))
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package natscluster
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,6 +47,7 @@ const (
 	valuesGet
 	valuesWatch
 	keysSpare
+	keysList
 )
 
 // keeperRequest is one of a node.
@@ -77,6 +77,9 @@ type keeperEntry struct {
 	At     uint64 `cbor:"1,keyasint"`
 	Record []byte `cbor:"2,keyasint"`
 	Name   string `cbor:"3,keyasint,omitempty"`
+	Count  int    `cbor:"4,keyasint,omitempty"` // records of a key that is listed, their bytes, and when the last was stored, ns since 1970
+	Bytes  int64  `cbor:"5,keyasint,omitempty"`
+	Time   int64  `cbor:"6,keyasint,omitempty"`
 }
 
 var keeperDecoder = func() cbor.DecMode {
@@ -124,6 +127,9 @@ func (r *keeperRequest) valid(bundle string) bool {
 		return plain && kind && named && len(r.Record) <= cluster.MaxSpare
 	case keysRead:
 		return plain && kind && named && len(r.Record) == 0
+	case keysList:
+		_, ok := r.keyQuery()
+		return plain && ok
 	}
 	if !slices.Contains(sharing, r.Kind) || r.Shard != 0 {
 		return false
@@ -157,25 +163,13 @@ func (d *Description) bundleAsked(subject string) (bundle string, values bool) {
 		token, values = strings.CutPrefix(subject, d.subjectOfValues())
 		ok = values
 	}
-	var name []byte
-	for i := 0; ok && i < len(token); i++ {
-		if token[i] != '~' {
-			name = append(name, token[i])
-			continue
-		}
-		if i+2 >= len(token) {
-			return "", values
-		}
-		b, err := hex.DecodeString(token[i+1 : i+3])
-		if err != nil {
-			return "", values
-		}
-		name, i = append(name, b...), i+2
+	if ok {
+		bundle, ok = nameOfToken(token)
 	}
-	if !abi.ValidName(name) || string(parts.AppendSharedName(nil, string(name))) != token {
+	if !ok || !abi.ValidName([]byte(bundle)) || string(parts.AppendSharedName(nil, bundle)) != token {
 		return "", values
 	}
-	return string(name), values
+	return bundle, values
 }
 
 // keeperServer answers other nodes.
@@ -184,12 +178,13 @@ type keeperServer struct {
 	opening atomic.Int64
 	under   atomic.Int64        // bytes of requests that are carried out, of all bundles, at most bytesUnder
 	reads   *semaphore.Weighted // keys whose records are read and answered, of all bundles
+	lists   *semaphore.Weighted // that are made, of all bundles
 	refused refusals
 	values  valuesServer
 }
 
 func newKeeperServer(c *Cluster) *keeperServer {
-	s := &keeperServer{c: c, reads: semaphore.NewWeighted(mostKeysRead), refused: refusals{event: c.event}}
+	s := &keeperServer{c: c, reads: semaphore.NewWeighted(mostKeysRead), lists: semaphore.NewWeighted(mostLists), refused: refusals{event: c.event}}
 	s.values.begins()
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
@@ -184,4 +185,28 @@ func (x logOf) Read(kind string, _ int, name string, least uint64, done func([]c
 		}
 		return 0, nil
 	}, func(_ uint64, err error) { done(list, err) })
+}
+
+// List implements cluster.Log. The last write is the place in the log, since a world has no time of day.
+func (x logOf) List(q cluster.KeyQuery, done func(cluster.KeyPage, error)) {
+	var page cluster.KeyPage
+	x.do(func() (uint64, error) {
+		of := x.m.world.log.second
+		first := cluster.NewFirstKeys(q)
+		for subject, list := range of {
+			if kind, name, ok := strings.Cut(subject, "/"); ok && len(list) > 0 {
+				first.Add(cluster.KeyID{Kind: kind, Name: name})
+			}
+		}
+		keys, more := first.Keys()
+		page = cluster.KeyPage{More: more}
+		for _, k := range keys {
+			i := cluster.KeyInfo{KeyID: k}
+			for _, e := range of[keyOf(k.Kind, k.Name)] {
+				i.Records, i.Bytes, i.Last = i.Records+1, i.Bytes+int64(len(e.Record)), int64(e.At)
+			}
+			page.Keys = append(page.Keys, i)
+		}
+		return 0, nil
+	}, func(_ uint64, err error) { done(page, err) })
 }
