@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -315,7 +316,11 @@ func (n *Node) changed(e Entry) {
 		return
 	}
 	if before != nil && before.Born == m.Born {
-		m.Passed = max(m.Passed, before.Passed) // no node writes less
+		m.Passed = max(m.Passed, before.Passed)                                 // no node writes less
+		if m.Name != before.Name || !bytes.Equal(m.Identity, before.Identity) { // its links know it by that
+			n.refuse(m.Number, "its entry has another name or certificate than before, which no node writes")
+			m.Name, m.Identity = before.Name, before.Identity
+		}
 	}
 	now := &seen{Member: m, at: n.since(), renewed: before != nil && before.Born == m.Born}
 	if doubted(before, m) {

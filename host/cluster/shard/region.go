@@ -351,7 +351,7 @@ func (r *region) look(ctx *host.Context) {
 		if t, err := decodeTable(e); err != nil {
 			r.spoilt(e, err)
 		} else {
-			r.mends = false
+			r.mends = t.without(r.stranger)
 			r.apply(ctx, t)
 		}
 	}

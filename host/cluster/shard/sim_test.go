@@ -58,6 +58,8 @@ type sim struct {
 	sent    map[[2]string]uint64
 	living  map[string][]*worker
 	memory  func(keyed.Config) (keyed.Config, Memory, int) // nil: keys are not remembered
+	sees    func(*life) Node                               // nil: the node itself
+	front   bool                                           // the next nodes take no shards
 }
 
 // life is one start of a node.
@@ -112,7 +114,7 @@ func (e early) Gone(number uint16, born uint64) bool {
 
 func (s *sim) start() {
 	l := &life{sim: s, id: s.Random.Uint64() | 1, role: "back"}
-	if len(s.lives) > 2 && s.Random.IntN(4) == 0 {
+	if s.front || len(s.lives) > 2 && s.Random.IntN(4) == 0 {
 		l.role = "front"
 	}
 	l.machine = s.Machine(func() uint16 { return l.number })
@@ -143,6 +145,9 @@ func (s *sim) start() {
 		var node Node = n
 		if s.broken.lease {
 			node = early{n, s}
+		}
+		if s.sees != nil {
+			node = s.sees(l)
 		}
 		each := keyed.New(host.Native(func() host.Actor { return &worker{life: l} })).WithIdle(idle)
 		var memory Memory
