@@ -23,7 +23,7 @@ func clusterCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Category: running, Name: "cluster",
 		Usage:     "make a cluster, let nodes join it, look at them, move what is on them",
-		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status [NODE] | ps | tree | events [ACTOR...] | top [ACTOR...] | where KIND KEY | move KIND KEY [NODE] | journal show KIND KEY | journal delete KIND KEY | drain [NODE] | leave | roll [NODE...]",
+		ArgsUsage: "init DIR | token DIR | ls DIR | evict DIR NODE | status [NODE] | ps | tree | events [ACTOR...] | top [ACTOR...] | where KIND KEY | move KIND KEY [NODE] | journal ls [KIND] | journal show KIND KEY | journal delete KIND KEY | drain [NODE] | leave | roll [NODE...]",
 		Description: "A cluster joins bundles on several machines to one system. DIR is a node's folder: its keys, and the directory of the\n" +
 			"cluster if it keeps that. Keep it as safe as a private key. init makes the folder of the first node, which has the authority and\n" +
 			"makes tokens. token prints a token, with which one node of the name joins, once. ls lists the nodes. evict takes the number of a\n" +
@@ -35,8 +35,9 @@ func clusterCommand(env *environment) *cli.Command {
 			"shard moved to a node, where it stays, or without NODE back to where its hash says. drain moves all shards of the node to others, and waits\n" +
 			"until that is done; leave does so, and ends the bundle. A singleton is a kind with one key, which may be left out. roll replaces all\n" +
 			"nodes, or those that are named, one at a time: it waits until all are ready, drains one, has it restarted by the command of --restart,\n" +
-			"which gets its name as NODE, or by its operator, and waits until it is back. It stops at the first that fails. journal show says how many\n" +
-			"events the cluster's journal has of a key; journal delete deletes them, on the node that has the key and while its actor is not there.\n\nExamples:\n\n" +
+			"which gets its name as NODE, or by its operator, and waits until it is back. It stops at the first that fails. journal ls lists the\n" +
+			"keys of which the cluster's journal has something, whether they live or not; journal show says how many events it has of a key; journal\n" +
+			"delete deletes them while its actor is not there.\n\nExamples:\n\n" +
 			"   wasmactors cluster init ./a --node a --keeper a=10.0.0.1:7420\n" +
 			"   wasmactors run shop --join ./a\n" +
 			"   wasmactors cluster token ./a --node b >token\n" +
@@ -46,12 +47,15 @@ func clusterCommand(env *environment) *cli.Command {
 			"   wasmactors cluster events -f --kind failed --not-path '/user/noisy/**'\n" +
 			"   wasmactors cluster where carts ann\n" +
 			"   wasmactors cluster move carts ann b\n" +
+			"   wasmactors cluster journal ls carts --prefix an\n" +
 			"   wasmactors cluster journal show carts ann\n" +
 			"   wasmactors cluster leave --bundle shop\n" +
 			"   wasmactors cluster roll --restart 'ssh $NODE systemctl restart shop'",
 		Flags: reachFlags(append(append(followFlags(), kindFlags()...),
 			&cli.StringFlag{Name: "sort", Value: "rate", Usage: "top: sort by `WHAT`: " + joined(clusterSorts)},
-			&cli.IntFlag{Name: "limit", Value: 40, Usage: "top: show `N` actors"},
+			&cli.IntFlag{Name: "limit", Value: 40, Usage: "top: show `N` actors; journal ls: N keys (default: 1000)"},
+			&cli.StringFlag{Name: "prefix", Usage: "journal ls: keys that begin with `TEXT`"},
+			&cli.StringFlag{Name: "after", Usage: "journal ls: go on behind `KIND/NAME`, which a list before has ended with"},
 			&cli.StringFlag{Name: "interval", Usage: "top: look every `DURATION` (default: 1s)"},
 			&cli.BoolFlag{Name: "once", Usage: "top: print it once"},
 			&cli.BoolFlag{Name: "undo", Usage: "drain: let the node have shards again"},

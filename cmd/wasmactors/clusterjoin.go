@@ -37,6 +37,7 @@ const joinTime = time.Minute
 type membership struct {
 	env      *environment
 	identity *natscluster.Identity
+	bundle   string // its name
 	manifest *bundle.Cluster
 	quiet    bool
 	place    *natscluster.Cluster
@@ -50,6 +51,7 @@ type membership struct {
 
 	mu      sync.Mutex
 	node    *cluster.Node
+	trusted *cluster.Trusted // what the bundle sees of it
 	self    cluster.Member
 	ended   bool
 	drained bool // an operator has drained it: it is to get no shards when it joins again
@@ -70,7 +72,7 @@ func openMembership(c *cli.Context, env *environment, m *bundle.Manifest, dev *n
 	case c.IsSet("seed"):
 		return nil, usage("--seed cannot be combined with --join: nodes must not have the same secret")
 	}
-	x := &membership{env: env, manifest: m.Cluster, quiet: c.Bool("quiet"), dev: dev}
+	x := &membership{env: env, bundle: m.Name, manifest: m.Cluster, quiet: c.Bool("quiet"), dev: dev}
 	listen := m.Cluster.Listen
 	if dev != nil {
 		listen = "" // the address is for other machines
@@ -179,15 +181,11 @@ func (x *membership) join(ctx context.Context) error {
 		return err
 	}
 	var n *cluster.Node
-	cfg := cluster.Config{
+	n, trusted, err := x.make(cluster.Config{
 		Name: x.identity.Node, Roles: x.manifest.Roles, Zone: x.manifest.Zone, Identity: x.identity.Certificate(), Lease: x.identity.Lease, Brief: x.identity.Lease / 2,
 		ID: binary.LittleEndian.Uint64(id[:]) | 1, Directory: x.place.Directory(), Links: x.place.Links(), Events: x.event,
 		Lost: func(err error) { x.lost(n, err) },
-	}
-	if x.manifest.Control {
-		cfg.Control = func(cluster.Member) bool { return true }
-	}
-	n, err := cluster.New(cfg)
+	})
 	if err != nil {
 		return err
 	}
@@ -203,13 +201,24 @@ func (x *membership) join(ctx context.Context) error {
 			return fmt.Errorf("node %s cannot join cluster %s: %w", x.identity.Node, x.identity.Name, r.err)
 		}
 		x.mu.Lock()
-		x.node, x.self = n, r.m
+		x.node, x.trusted, x.self = n, trusted, r.m
 		x.mu.Unlock()
 		x.event(cluster.Event{Kind: cluster.EventJoined, Node: r.m.Number, Text: fmt.Sprintf("this is node %s of cluster %s", x.identity.Node, x.identity.Name)})
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// make makes a node, and what the bundle sees of it. Who has no right to the bundle has no control over its actors.
+func (x *membership) make(cfg cluster.Config) (n *cluster.Node, trusted *cluster.Trusted, err error) {
+	if x.manifest.Control {
+		cfg.Control = func(m cluster.Member) bool { return trusted.Trusts(m) }
+	}
+	if n, err = cluster.New(cfg); err == nil {
+		trusted = n.Trusting(func(m cluster.Member) bool { return x.identity.RightTo(m, x.bundle) == nil })
+	}
+	return n, trusted, err
 }
 
 // configure gives a system the number.
@@ -424,7 +433,7 @@ func again(ctx context.Context, join func(context.Context) error) error {
 func (l *live) system(cfg host.Config) host.Config {
 	if x := l.membership; x != nil {
 		x.mu.Lock()
-		n := x.node
+		n := x.trusted
 		x.mu.Unlock()
 		if n != nil {
 			l.bundle.Join(n)

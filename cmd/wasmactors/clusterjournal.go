@@ -19,7 +19,8 @@ import (
 // What the cluster's journal has of a key, for operators.
 
 // keyJournal is the verb journal.
-func keyJournal(c *cli.Context, r *reached, verb, kind, key string) error {
+func keyJournal(c *cli.Context, r *reached, args []string) error {
+	verb, kind, key := args[0], at(args, 1), at(args, 2)
 	show := func(k admin.KeyJournal) error {
 		if r.json {
 			return nil
@@ -30,13 +31,18 @@ func keyJournal(c *cli.Context, r *reached, verb, kind, key string) error {
 		}
 		return write(r.env.stdout, oneLine(text)+"\n")
 	}
+	if n, ok := map[string]int{"ls": 2, "show": 3, "delete": 3}[verb]; ok && (len(args) > n || len(args) < n && verb != "ls") {
+		return usage("cluster journal %s: wrong number of arguments; see wasmactors cluster --help", verb)
+	}
 	switch verb {
+	case "ls":
+		return r.listJournals(c, kind)
 	case "show":
 		return ask(c, r, "/v1/cluster/journal", map[string][]string{"kind": {kind}, "key": {key}}, show)
 	case "delete":
 		return order(c, r, "/v1/cluster/journal/delete", admin.KeyName{Kind: kind, Key: key}, show)
 	}
-	return usage("cluster journal takes show or delete, and then KIND KEY, not %q", verb)
+	return usage("cluster journal takes ls [KIND], or show or delete, and then KIND KEY, not %q", verb)
 }
 
 // eraseTime bounds how long an erasure is tried, in which the answer of the journal may be late.
@@ -112,8 +118,23 @@ func (a *clusterAdmin) Journal(ctx context.Context, kind, key string) (admin.Key
 	return keyJournalOf(kind, key, k), a.unread(err)
 }
 
-// Erase implements admin.Nodes. It returns what there was.
+// Erase implements admin.Nodes. It returns what there was. The node that has the key does it.
 func (a *clusterAdmin) Erase(ctx context.Context, kind, key string) (admin.KeyJournal, error) {
+	if _, _, err := a.log(kind, key); err != nil {
+		return admin.KeyJournal{}, err
+	}
+	p, err := a.Where(ctx, kind, key)
+	if err != nil {
+		return admin.KeyJournal{}, err
+	}
+	if self := a.l.membership.identity.Node; p.Node != 0 && p.Name != "" && p.Name != self {
+		return a.eraseOther(ctx, p.Name, kind, key)
+	}
+	return a.eraseHere(ctx, kind, key, a.l.membership.identity.Node)
+}
+
+// eraseHere erases what there is of a key that this node has, as an operator of a node has ordered.
+func (a *clusterAdmin) eraseHere(ctx context.Context, kind, key, by string) (admin.KeyJournal, error) {
 	of, name, err := a.log(kind, key)
 	if err != nil {
 		return admin.KeyJournal{}, err
@@ -122,7 +143,7 @@ func (a *clusterAdmin) Erase(ctx context.Context, kind, key string) (admin.KeyJo
 	if err != nil {
 		return keyJournalOf(kind, key, before), a.unread(err)
 	}
-	a.l.membership.showKind("erased", cluster.Event{Text: fmt.Sprintf("an operator has deleted what the journal had of /user/%s/%s: %d events", kind, name, before.Events)})
+	a.l.membership.showKind("erased", cluster.Event{Text: fmt.Sprintf("an operator has deleted what the journal had of /user/%s/%s: %d events; it was ordered on node %s", kind, name, before.Events, by)})
 	return keyJournalOf(kind, key, before), nil
 }
 
@@ -134,9 +155,9 @@ func (a *clusterAdmin) unread(err error) error {
 	p := &admin.Problem{Status: http.StatusConflict, Code: "refused", Message: printable.Line(err.Error(), mostReason)}
 	switch {
 	case errors.Is(err, journal.ErrMoved):
-		p.Hint = "wasmactors cluster where KIND KEY says which node has it: delete it there"
+		p.Hint = "try again: wasmactors cluster where KIND KEY says where it is"
 	case errors.Is(err, journal.ErrLives):
-		p.Hint = "wasmactors stop /user/KIND/KEY ends it; what is sent to it starts it again"
+		p.Hint = "wasmactors stop /user/KIND/KEY, on the node that has it, ends it; what is sent to it starts it again"
 	case errors.Is(err, journal.ErrNothing):
 		p.Status, p.Code = http.StatusNotFound, "nothing"
 	case errors.Is(err, journal.ErrSpoilt), errors.Is(err, cluster.ErrLong):

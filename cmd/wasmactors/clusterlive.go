@@ -17,7 +17,7 @@ import (
 // The verbs of cluster that talk to a node that runs.
 
 // liveVerbs are they, and how many arguments they take, at least and at most.
-var liveVerbs = map[string][2]int{"status": {0, 1}, "ps": {0, 0}, "tree": {0, 0}, "events": {0, 100}, "top": {0, 100}, "where": {1, 2}, "move": {1, 3}, "journal": {3, 3}, "drain": {0, 1}, "leave": {0, 0}, "roll": {0, 1023}}
+var liveVerbs = map[string][2]int{"status": {0, 1}, "ps": {0, 0}, "tree": {0, 0}, "events": {0, 100}, "top": {0, 100}, "where": {1, 2}, "move": {1, 3}, "journal": {1, 3}, "drain": {0, 1}, "leave": {0, 0}, "roll": {0, 1023}}
 
 func clusterLive(c *cli.Context, env *environment, args []string) error {
 	verb, rest := args[0], args[1:]
@@ -52,7 +52,7 @@ func clusterLive(c *cli.Context, env *environment, args []string) error {
 		case "move":
 			return order(c, r, "/v1/cluster/move", admin.MoveKey{Kind: rest[0], Key: at(rest, 1), Node: at(rest, 2)}, r.keyPlace)
 		case "journal":
-			return keyJournal(c, r, rest[0], rest[1], rest[2])
+			return keyJournal(c, r, rest)
 		case "roll":
 			return r.roll(c, rest, wait)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/admin"
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/cluster/natscluster"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/view"
 	"github.com/wasmactors/wasmactors/internal/printable"
@@ -47,12 +48,20 @@ func (x *membership) reportTo(sys *host.System) error {
 		if m.Kind != abi.KindMessage || m.Correlation == 0 {
 			return nil
 		}
-		trees, what, events, ok := readAsked(m)
+		from := m.Sender.UID().Node()
+		trees, what, events, signed, ok := readAsked(m)
 		if !ok {
 			return ctx.ReplyError(takesTrees + ", or " + asksEvents + ", " + asksStatus + ", " + ordersDrain + ", " + ordersUndo)
 		}
-		if (what != "" || events != nil) && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
+		if (what != "" || events != nil || signed != nil) && m.Sender.Path() != "/temp" { // the path of Go code of any node; an actor always states its own
 			return ctx.ReplyError("that is for operators")
+		}
+		if signed != nil {
+			return x.obey(ctx, from, signed)
+		}
+		if err := x.mayAsk(from); err != nil {
+			x.refused(from, "what it has asked", err)
+			return ctx.ReplyError(err.Error())
 		}
 		if events != nil {
 			wants, err := events.matcher()
@@ -63,8 +72,12 @@ func (x *membership) reportTo(sys *host.System) error {
 			r.Events, r.Left, r.Next = kept.behind(events.After, wants)
 			return ctx.Reply(r)
 		}
+		if what == asksStatus {
+			return x.tellStatus(ctx, from)
+		}
 		if ordered(what) {
-			return x.carryOut(ctx, what)
+			x.refused(from, "an order", errUnsigned)
+			return ctx.ReplyError(errUnsigned.Error())
 		}
 		last, now := &made[0], ctx.Now()
 		switch {
@@ -89,16 +102,19 @@ func (x *membership) reportTo(sys *host.System) error {
 	return err
 }
 
-// readAsked is what the reporter is asked: a report with or without the tree, something by a word, or chosen events.
-func readAsked(m host.Message) (trees bool, what string, events *eventsAsked, ok bool) {
+// readAsked is what the reporter is asked: a report with or without the tree, something by a word, chosen events, or a signed order.
+func readAsked(m host.Message) (trees bool, what string, events *eventsAsked, signed []byte, ok bool) {
 	if m.Decode(&trees) == nil {
-		return trees, "", nil, true
+		return trees, "", nil, nil, true
 	}
 	if m.Decode(&what) == nil {
-		return false, what, nil, what == asksEvents || ordered(what)
+		return false, what, nil, nil, what == asksEvents || ordered(what)
+	}
+	if len(m.Payload) <= natscluster.MaxSignedOrder+8 && m.Decode(&signed) == nil {
+		return false, "", nil, signed, len(signed) > 0
 	}
 	events = &eventsAsked{}
-	return false, "", events, m.Decode(events) == nil
+	return false, "", events, nil, m.Decode(events) == nil
 }
 
 // report is how this node does.
@@ -256,7 +272,7 @@ func (a *clusterAdmin) Apart() string {
 func (a *clusterAdmin) Status(ctx context.Context, node string) (admin.ClusterStatus, error) {
 	x := a.l.membership
 	if node != "" && node != x.identity.Node {
-		return a.orderOther(ctx, node, asksStatus)
+		return a.statusOf(ctx, node)
 	}
 	x.mu.Lock()
 	n, self := x.node, x.self
@@ -348,9 +364,9 @@ func (a *clusterAdmin) placed(kind, key string, p shard.Place) admin.KeyPlace {
 func (a *clusterAdmin) Drain(ctx context.Context, node string, on bool) (admin.ClusterStatus, error) {
 	if node != "" && node != a.l.membership.identity.Node {
 		if on {
-			return a.orderOther(ctx, node, ordersDrain)
+			return a.drainOther(ctx, node, ordersDrain)
 		}
-		return a.orderOther(ctx, node, ordersUndo)
+		return a.drainOther(ctx, node, ordersUndo)
 	}
 	sys, kinds, err := a.at()
 	if err != nil {

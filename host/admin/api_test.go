@@ -100,6 +100,10 @@ func (fakeNodes) Journal(_ context.Context, kind, key string) (KeyJournal, error
 	return KeyJournal{Version: 1, Kind: kind, Key: key, Last: 7, Events: 3, Snapshots: 1, Records: 2, Bytes: 200}, nil
 }
 
+func (fakeNodes) Journals(_ context.Context, q JournalQuery) (KeyJournals, error) {
+	return KeyJournals{Version: 1, Keys: []ListedKey{{Kind: "carts", Key: q.Prefix + "ann", Bytes: 200, Records: 2, Last: time.Unix(1, 0), Shard: 3, Epoch: 2, Node: 1, Name: "a"}}, Next: "carts/ann"}, nil
+}
+
 func (f fakeNodes) Erase(ctx context.Context, kind, key string) (KeyJournal, error) {
 	if key == "lives" {
 		return KeyJournal{}, errors.New("its actor is there")
@@ -216,6 +220,8 @@ func TestAnswersAreThoseOfTheFile(t *testing.T) {
 		{"POST", "/v1/cluster/move", `{"kind":"carts","key":"ann","node":"b"}`, "200"},
 		{"POST", "/v1/cluster/move", `{"kind":"carts","key":"ann","node":"c"}`, "default"},
 		{"GET", "/v1/cluster/journal?kind=carts&key=ann", "", "200"},
+		{"GET", "/v1/cluster/journals?kind=carts&prefix=a&after=carts%2Fa&limit=2", "", "200"},
+		{"GET", "/v1/cluster/journals?limit=257", "", "default"},
 		{"POST", "/v1/cluster/journal/delete", `{"kind":"carts","key":"ann"}`, "200"},
 		{"POST", "/v1/cluster/journal/delete", `{"kind":"carts","key":"lives"}`, "default"},
 		{"POST", "/v1/cluster/drain", `{"on":true}`, "200"},

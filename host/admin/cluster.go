@@ -25,7 +25,9 @@ type Nodes interface {
 	Move(ctx context.Context, kind, key, node string) (KeyPlace, error)
 	// Journal says what the cluster's journal has of a key; a moment may be missing.
 	Journal(ctx context.Context, kind, key string) (KeyJournal, error)
-	// Erase erases what the journal has of a key whose shard this node has, while its actor is not there.
+	// Journals lists the keys of which the journal has something, whether they live or not, in order; a moment may be missing.
+	Journals(ctx context.Context, q JournalQuery) (KeyJournals, error)
+	// Erase erases what the journal has of a key while its actor is not there. The node that has its shard does so.
 	Erase(ctx context.Context, kind, key string) (KeyJournal, error)
 	// Drain has all shards of the node of a name, or of this one, moved to others, or with false lets it have some again. It does not
 	// wait for the moves.
@@ -118,6 +120,37 @@ type KeyJournal struct {
 	Snapshots int    `json:"snapshots"` // of the key's state
 	Records   int    `json:"records"`   // in the journal
 	Bytes     int64  `json:"bytes"`     // of them
+}
+
+// JournalQuery says which keys are listed.
+type JournalQuery struct {
+	Kind   string // "": all kinds, also those that the bundle has no more
+	Prefix string // of the keys
+	After  string // the Next of the page before; "": from the first one on
+	Limit  int    // 0: the default; at most MostJournals
+}
+
+// MostJournals is how many keys a page lists at most, which is the default, too.
+const MostJournals = 256
+
+// KeyJournals are keys of which the journal has something.
+type KeyJournals struct {
+	Version int         `json:"version"`
+	Keys    []ListedKey `json:"keys"`
+	Next    string      `json:"next,omitempty"` // for the parameter after, to get those behind them; empty: there are no more
+}
+
+// ListedKey is one of them.
+type ListedKey struct {
+	Kind    string    `json:"kind"`
+	Key     string    `json:"key"`
+	Bytes   int64     `json:"bytes"`
+	Records int       `json:"records"`
+	Last    time.Time `json:"last"`            // when the last record was written, by the clock of a keeper
+	Shard   int       `json:"shard"`           // -1: the bundle has no such kind here
+	Epoch   uint64    `json:"epoch,omitempty"` // of the shard
+	Node    int       `json:"node"`            // that has the shard; 0: none, or that is not known
+	Name    string    `json:"name"`            // of the node
 }
 
 // KeyName names a key.
@@ -220,7 +253,18 @@ func clusterRoutes() []*route {
 					return n.Journal(ctx, c.query.Get("kind"), c.query.Get("key"))
 				})
 			}},
-		{method: http.MethodPost, path: "/v1/cluster/journal/delete", needs: full, about: "Deletes what the cluster's journal has of a key whose shard this node has, while its actor is not there. It cannot be undone.", body: KeyName{}, answer: KeyJournal{},
+		{method: http.MethodGet, path: "/v1/cluster/journals", needs: reader, about: "The keys of which the cluster's journal has something, whether their actors are there or not, in pages.", answer: KeyJournals{},
+			params: []param{{name: "kind", about: "the name of a keyed actor or a singleton; all if it is missing"}, {name: "prefix", about: "what the keys begin with"}, {name: "after", about: "next of the page before"}, {name: "limit", kind: countParam, about: "at most this many, up to 256; 0: as many"}},
+			serve: func(s *Server, c *call) error {
+				n, err := c.count("limit", MostJournals)
+				if err != nil {
+					return err
+				}
+				return nodes(s, c, func(of Nodes, ctx context.Context) (KeyJournals, error) {
+					return of.Journals(ctx, JournalQuery{Kind: c.query.Get("kind"), Prefix: c.query.Get("prefix"), After: c.query.Get("after"), Limit: n})
+				})
+			}},
+		{method: http.MethodPost, path: "/v1/cluster/journal/delete", needs: full, about: "Deletes what the cluster's journal has of a key while its actor is not there. The node that has its shard does so. It cannot be undone.", body: KeyName{}, answer: KeyJournal{},
 			serve: func(s *Server, c *call) error {
 				var k KeyName
 				if err := c.decode(&k); err != nil {
