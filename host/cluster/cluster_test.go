@@ -40,6 +40,14 @@ type member struct {
 func join(t *testing.T, n int, change func(*cluster.Config)) *net {
 	t.Helper()
 	w := &net{World: clustertest.New(1), t: t}
+	w.start(n, 2*time.Second, change)
+	return w
+}
+
+// start has nodes join, one after another.
+func (w *net) start(n int, apart time.Duration, change func(*cluster.Config)) {
+	w.t.Helper()
+	t := w.t
 	for i := range n {
 		m := &member{toldOf: map[uint16]uint64{}}
 		m.machine = w.Machine(func() uint16 { return m.self.Number })
@@ -75,16 +83,18 @@ func join(t *testing.T, n int, change func(*cluster.Config)) *net {
 			}
 		})
 		w.members = append(w.members, m)
-		w.pass(2 * time.Second)
+		w.pass(apart)
 	}
 	t.Cleanup(func() {
 		for _, m := range w.members {
+			if m.system == nil {
+				continue
+			}
 			if err := m.system.Close(context.Background()); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	return w
 }
 
 func (w *net) pass(d time.Duration) {

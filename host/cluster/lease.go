@@ -345,7 +345,9 @@ func (n *Node) changed(e Entry) {
 	if m.Gone {
 		return
 	}
-	if n.state == acting && m.Name == n.self.Name && m.Number != n.self.Number && m.Born < n.self.Born {
+	// A doubt of others in the entry of a life before is no sign of it.
+	renewed := before == nil || before.Born != m.Born || before.Beat != m.Beat
+	if n.state == acting && m.Name == n.self.Name && m.Number != n.self.Number && m.Born < n.self.Born && renewed {
 		n.giveBack(n.self)
 		n.fail(fmt.Errorf("%w: node %d is %s, and was there before", ErrName, m.Number, m.Name))
 		return
