@@ -269,51 +269,17 @@ func (n *nodes) end(w *world) {
 
 // cut sets who reaches whom.
 func (n *nodes) cut() {
-	apart := map[[2]string]bool{}
-	without := map[string]bool{}
+	var parts []simnet.Part
 	for _, p := range n.parts {
-		n.cutBy(p, apart, without)
+		parts = append(parts, p.Part)
 	}
-	for _, x := range n.all {
-		if x.life == nil {
-			continue
-		}
-		for _, y := range n.all {
-			if y.life != nil && x != y {
-				n.net.Cut(x.life.machine, y.life.machine, apart[[2]string{x.name, y.name}])
-			}
-		}
-		x.life.machine.Detach(without[x.name])
-	}
-}
-
-// cutBy adds what one part cuts. The directory is where it is said to be, else where more than half of the nodes are: those that are on
-// no side are on every side.
-func (n *nodes) cutBy(p partition, apart map[[2]string]bool, without map[string]bool) {
-	aside, named := len(n.all), false
-	for _, side := range p.sides {
-		for _, name := range side {
-			if name == directory {
-				named = true
-			} else {
-				aside--
-			}
+	var machines []simnet.Named
+	for _, m := range n.all {
+		if m.life != nil {
+			machines = append(machines, simnet.Named{Name: m.name, Machine: m.life.machine})
 		}
 	}
-	for i, side := range p.sides {
-		for _, name := range side {
-			for j, other := range p.sides {
-				for _, o := range other {
-					if i != j && (!p.oneWay || i < j) {
-						apart[[2]string{name, o}] = true
-					}
-				}
-			}
-			if !p.oneWay && (named && !slices.Contains(side, directory) || !named && 2*(len(side)+aside) <= len(n.all)) {
-				without[name] = true
-			}
-		}
-	}
+	n.net.CutBy(parts, len(n.all), machines)
 }
 
 func (n *nodes) of(name string) *member {
@@ -332,7 +298,7 @@ func (w *world) nodeStep(s *step) error {
 		if err != nil {
 			return err
 		}
-		w.noteOf("", "part %s", p.text)
+		w.noteOf("", "part %s", p.Text)
 		n.parts = append(n.parts, p)
 		n.cut()
 	case "kill":

@@ -88,7 +88,7 @@ func (w *world) partNode(m *member, f simulate.NodeFault) {
 	}
 	n.numbers++
 	p.number = n.numbers
-	w.noteOf("", "part %s for %v", p.text, f.For)
+	w.noteOf("", "part %s for %v", p.Text, f.For)
 	n.parts = append(n.parts, p)
 	n.cut()
 	w.clock.AfterFunc(f.For, func() {

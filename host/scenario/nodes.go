@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/wasmactors/wasmactors/host/cluster/simnet"
 	"github.com/wasmactors/wasmactors/internal/grammar"
 )
 
@@ -24,8 +25,7 @@ type nodeOf struct {
 // nodeNames are those of nodes that have none.
 const nodeNames = "abcdefghijklmnop"
 
-// directory is what parts call the directory.
-const directory = "directory"
+const directory = simnet.Directory
 
 var nodeShape = object("a node",
 	may("name", text("its name; default: a, b and so on, by its place in the list")),
@@ -114,7 +114,7 @@ func (c *checker) nodesOf(n *yaml.Node) (all []nodeOf) {
 		one := nodeOf{name: nodeNames[i : i+1]}
 		if name := grammar.At(x, "name"); name != nil {
 			one.name = name.Value
-			if strings.Trim(one.name, nameLetters) != "" || one.name == directory {
+			if strings.Trim(one.name, simnet.NameLetters) != "" || one.name == directory {
 				c.At(name, "the node's name %q must have letters, digits, _ and -, and is not %q", one.name, directory)
 			}
 		}
@@ -124,7 +124,7 @@ func (c *checker) nodesOf(n *yaml.Node) (all []nodeOf) {
 		if roles := grammar.At(x, "roles"); roles != nil {
 			one.roles = []string{}
 			for _, r := range roles.Content {
-				if strings.Trim(r.Value, nameLetters) != "" {
+				if strings.Trim(r.Value, simnet.NameLetters) != "" {
 					c.At(r, "the role %q must have letters, digits, _ and -", r.Value)
 				}
 				one.roles = append(one.roles, r.Value)
@@ -137,13 +137,9 @@ func (c *checker) nodesOf(n *yaml.Node) (all []nodeOf) {
 	return all
 }
 
-const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-
 // partition says who does not reach whom.
 type partition struct {
-	text   string
-	sides  [][]string
-	oneWay bool
+	simnet.Part
 	number uint64 // of a simulation, which ends it by itself
 }
 
@@ -159,38 +155,9 @@ func textOf(n *yaml.Node) string {
 	return strings.Join(parts, ", ")
 }
 
-// parsePart reads the text of part.
 func parsePart(text string) (p partition, err error) {
-	p.text = text
-	mark := "|"
-	if p.oneWay = strings.Contains(text, "->"); p.oneWay {
-		mark = "->"
-	}
-	known := map[string]bool{}
-	for _, side := range strings.Split(text, mark) {
-		var names []string
-		for _, name := range strings.Split(side, ",") {
-			name = strings.TrimSpace(name)
-			switch {
-			case name == "" || strings.Trim(name, nameLetters) != "":
-				return p, fmt.Errorf("%q does not say who does not reach whom: write a, b | c, or a -> b", text)
-			case known[name]:
-				return p, fmt.Errorf("%q names %s twice", text, name)
-			case name == directory && p.oneWay:
-				return p, fmt.Errorf("%q: the directory is reached or not: write it with |", text)
-			}
-			known[name] = true
-			names = append(names, name)
-		}
-		p.sides = append(p.sides, names)
-	}
-	switch {
-	case len(p.sides) < 2:
-		return p, fmt.Errorf("%q has one side: write a, b | c, or a -> b", text)
-	case p.oneWay && len(p.sides) > 2:
-		return p, fmt.Errorf("%q: only two sides stand around ->", text)
-	}
-	return p, nil
+	p.Part, err = simnet.ParsePart(text)
+	return p, err
 }
 
 // checkPart checks the value of part.
@@ -238,7 +205,7 @@ func (x *lives) step(s *step) {
 		if err != nil {
 			return // it was reported
 		}
-		for _, name := range slices.Concat(p.sides...) {
+		for _, name := range slices.Concat(p.Sides...) {
 			if name != directory {
 				x.known(&yaml.Node{Value: name, Line: n.Line, Column: n.Column})
 			}

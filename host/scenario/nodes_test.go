@@ -180,16 +180,12 @@ func TestPart(t *testing.T) {
 		{3, "a, b, c | directory", "", "a b c"},
 		{3, "a -> b, c", "ab ac", ""},
 	} {
-		n := &nodes{}
-		for i := range c.nodes {
-			n.all = append(n.all, &member{nodeOf: nodeOf{name: nodeNames[i : i+1]}, nodes: n})
-		}
 		p, err := parsePart(c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		apart, without := map[[2]string]bool{}, map[string]bool{}
-		n.cutBy(p, apart, without)
+		p.Apart(c.nodes, apart, without)
 		var pairs []string
 		for pair := range apart {
 			if pair[0] != directory && pair[1] != directory {

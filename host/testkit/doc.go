@@ -13,7 +13,7 @@
 // the same every time, and waits for nothing. Actors run while the test waits for something,
 // and after each thing that it does. Time passes only if there is nothing else to do: when a test waits for
 // something that takes time, or calls [Kit.Advance].
-// [RealTime] makes a system of the usual kind instead.
+// [RealTime] makes a system of the usual kind instead. Package nodekit makes several systems, which are nodes of a cluster.
 //
 // Failures are reported through testing.TB, at the line of the test: what was expected, what has
 // come, and what waits. A Kit and its probes are for the goroutine of the test.

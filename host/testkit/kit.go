@@ -48,6 +48,9 @@ type options struct {
 	leeway   time.Duration
 	spells   int
 	wait     time.Duration // for goroutines, in real time
+	group    *Group
+	clock    host.Clock // of a kit in a group
+	runs     func() bool
 }
 
 // Configured changes the configuration of the system: limits, tracing, everything that does not
@@ -99,7 +102,8 @@ type Kit struct {
 	changed chan struct{} // closed whenever something may have changed; real time
 	probes  []*Probe
 	running bool
-	broken  bool // a turn has ended the goroutine of the test
+	broken  bool   // a turn has ended the goroutine of the test
+	ended   string // why it was ended before the test
 }
 
 // New starts a system, which ends with the test.
@@ -114,6 +118,8 @@ func New(t testing.TB, opts ...Option) *Kit {
 		t.Fatalf("testkit: a time factor of %v: it must be above 0", o.factor)
 	case o.real && o.nested:
 		t.Fatal("testkit: CallingThread and RealTime exclude each other")
+	case o.real && o.group != nil:
+		t.Fatal("testkit: a kit in a group has virtual time, and RealTime none")
 	}
 	k := &Kit{t: t, o: o, changed: make(chan struct{})}
 	k.faults.init(k)
@@ -121,11 +127,17 @@ func New(t testing.TB, opts ...Option) *Kit {
 	for _, change := range o.change {
 		cfg = change(cfg)
 	}
-	k.clock = host.RealClock()
-	if !o.real {
+	switch {
+	case o.real:
+		k.clock = host.RealClock()
+	case o.group != nil:
+		k.virtual, k.clock = o.group.clock, o.clock
+	default:
 		k.virtual = host.NewVirtualClock(start)
 		k.clock = k.virtual
-		cfg = cfg.WithManual().WithClock(k.virtual)
+	}
+	if !o.real {
+		cfg = cfg.WithManual().WithClock(k.clock)
 	}
 	if o.nested {
 		cfg = cfg.WithNested()
@@ -136,19 +148,31 @@ func New(t testing.TB, opts ...Option) *Kit {
 	}
 	k.sys = sys
 	k.events = record(k)
-	t.Cleanup(func() {
-		if k.broken { // the test has ended within a turn, which will never end
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), maxWait)
-		defer cancel()
-		if err := sys.Close(ctx); err != nil {
-			t.Errorf("testkit: the system has not ended: %v", err)
-		}
-		k.events.wait()
-	})
+	if o.group != nil {
+		o.group.kits = append(o.group.kits, k)
+	}
+	t.Cleanup(func() { k.End("the test is over") })
 	k.Run()
 	return k
+}
+
+// End ends the system now, as the end of the test does otherwise. The kit cannot be used any more: whatever needs it fails the test, and
+// says why.
+func (k *Kit) End(why string) {
+	k.t.Helper()
+	if k.broken || k.ended != "" { // broken: the test has ended within a turn, which will never end
+		return
+	}
+	k.ended = why
+	if k.o.group != nil {
+		k.o.group.remove(k)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
+	defer cancel()
+	if err := k.sys.Close(ctx); err != nil {
+		k.t.Errorf("testkit: the system has not ended: %v", err)
+	}
+	k.events.wait()
 }
 
 // factorOf is the factor that the environment sets.
@@ -276,6 +300,9 @@ func (k *Kit) Advance(d time.Duration) {
 // enter fails the test if an actor calls the kit.
 func (k *Kit) enter() {
 	k.t.Helper()
+	if k.ended != "" {
+		k.t.Fatalf("testkit: this system has ended: %s", k.ended)
+	}
 	if k.running {
 		k.t.Fatal("testkit: an actor, or a pilot, waits for the system that it runs in; only the test may")
 	}
@@ -287,10 +314,21 @@ func (k *Kit) leave() { k.running = false }
 // runUntilIdle runs what there is to do, without time going on.
 func (k *Kit) runUntilIdle() {
 	k.t.Helper()
+	if k.o.group != nil {
+		k.o.group.rest(k.t)
+		return
+	}
+	k.rest()
+}
+
+// rest is runUntilIdle of this system alone. It reports whether there was anything to do.
+func (k *Kit) rest() (any bool) {
+	k.t.Helper()
 	for {
 		k.broken = true
 		n := k.sys.RunUntilIdle(k.o.spells)
 		k.broken = false
+		any = any || n > 0
 		if n == k.o.spells {
 			k.t.Fatalf("testkit: the system does not come to rest: messages without an end?%s", k.waits())
 		}
@@ -302,8 +340,9 @@ func (k *Kit) runUntilIdle() {
 		}
 		if !k.faults.release() {
 			k.events.collect()
-			return
+			return any
 		}
+		any = true
 	}
 }
 
@@ -315,6 +354,9 @@ func (k *Kit) until(d time.Duration, ready func() bool) bool {
 	}
 	k.enter()
 	defer k.leave()
+	if k.o.group != nil {
+		return k.o.group.Until(k.t, d, ready)
+	}
 	end := k.Now().Add(max(d, 0))
 	for range k.o.spells {
 		k.runUntilIdle()
