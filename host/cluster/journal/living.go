@@ -465,10 +465,14 @@ func (j *Journal) unlisted(s *storing, err error) func() {
 	case errors.Is(err, cluster.ErrFull):
 		l.trim = true
 		for _, c := range x.list {
-			if c.lives {
-				over = append(over, c)
-			} else {
+			if !c.lives {
 				l.ends = append(l.ends, c)
+				continue
+			}
+			over = append(over, c)
+			if s.maybe { // an earlier try may have recorded it, and nobody begins it
+				l.pending[c.name]++
+				l.ends = append(l.ends, &change{c.name, false, func(error) {}})
 			}
 		}
 	default:
