@@ -13,7 +13,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
-	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
@@ -208,15 +207,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		a.box.CloseAccount()
 		return nil, err
 	}
-	box := p.rare.Get().Mailbox
-	if a.durable && parent != nil {
-		box = recordedMailbox(a, box)
-	}
-	if s.cfg.mailboxes != nil {
-		box = s.cfg.mailboxes(a.ref(), box)
-	}
-	a.box.Init(box, mailbox.Limits{Messages: r.limits.Mailbox, Bytes: r.limits.MailboxBytes}, &a.account)
-	introduce(a)
+	openBox(a, p.rare.Get().Mailbox, MailboxLimits{Messages: r.limits.Mailbox, Bytes: r.limits.MailboxBytes})
 	a.sysq.Init()
 	a.super.Init(&r.strategy)
 	a.ctx.actor = a

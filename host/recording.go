@@ -73,12 +73,13 @@ func popControl(a *actor, e *mailbox.Envelope) {
 	}
 }
 
-// recordedBox is the mailbox of a recorded actor. Its lock makes the order of the records that of the mailbox. The usual one hands out a
-// message only when the recorder has been told of it, so the consumer needs no lock; of another the consumer takes it, too.
+// recordedBox is the mailbox of a recorded actor. Its lock makes the order of the records that of the mailbox. Before the actor's own
+// usual mailbox it stands only where messages come in: the consumer calls that directly, and without the lock, as it hands out a message
+// only when the recorder has been told of it. Another mailbox is called through this one.
 type recordedBox struct {
 	a     *actor
 	inner Mailbox
-	usual *box.Plain // inner; nil: it is another
+	usual bool // inner is the actor's own usual mailbox
 
 	mu       sync.Mutex
 	position uint64
@@ -94,51 +95,69 @@ func recordedOf(a *actor) (b *recordedBox) {
 	return b
 }
 
-// recordedMailbox stands before the mailbox of an actor in a system with a recorder.
-func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
-	return func(l MailboxLimits) Mailbox {
-		b := &recordedBox{a: a}
-		if make != nil {
-			b.inner = make(l)
-		} else {
-			b.usual = &box.Plain{}
-			b.usual.Init(l)
-			b.inner = b.usual
-		}
-		b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
-		if a.sealed == nil {
-			a.sealed = newSealed(a)
-		}
-		a.sealed.box = b
-		return b
+// newRecordedBox is the recorded mailbox of an actor, which notes it.
+func newRecordedBox(a *actor, inner Mailbox) *recordedBox {
+	b := &recordedBox{a: a, inner: inner}
+	b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
+	if a.sealed == nil {
+		a.sealed = newSealed(a)
 	}
+	a.sealed.box = b
+	return b
+}
+
+// openBox makes the mailbox of an actor.
+func openBox(a *actor, make func(MailboxLimits) Mailbox, l MailboxLimits) {
+	through := a.sys.cfg.mailboxes
+	recorded := a.durable && a.parent != nil
+	if recorded && make == nil && through == nil {
+		a.box.Init(nil, l, &a.account)
+		b := newRecordedBox(a, box.Plain{Mailbox: &a.box.Usual})
+		b.usual = true
+		a.box.Before(b)
+		return
+	}
+	if recorded {
+		own := make
+		make = func(l MailboxLimits) Mailbox {
+			if own != nil {
+				return newRecordedBox(a, own(l))
+			}
+			return newRecordedBox(a, box.NewPlain(l))
+		}
+	}
+	if through != nil {
+		make = through(a.ref(), make)
+	}
+	a.box.Init(make, l, &a.account)
+	introduce(a)
 }
 
 // Push implements Mailbox.
 func (b *recordedBox) Push(e *Envelope) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.a.sys.repeats.Load().fly(b.a, e) {
+	if p := b.a.sys.repeats.Load(); p != nil && p.fly(b.a, e) {
+		b.mu.Unlock()
 		return nil
 	}
-	if err := b.admit(e); err != nil {
-		return err
-	}
-	if b.usual != nil {
-		if err := b.usual.Reserve(e); err != nil {
-			return err
+	err := b.admit(e)
+	switch {
+	case err != nil:
+	case b.usual:
+		if err = b.a.box.Reserve(e); err == nil {
+			b.tell(e)
+			err = b.a.box.Usual.Enter(e) // nothing closes it meanwhile: Close takes the lock
 		}
+	default:
 		e.Position = b.position + 1
-		b.tell(e)
-		return b.usual.Enter(e) // nothing closes it meanwhile: Close takes the lock
+		if err = b.inner.Push(e); err == nil {
+			b.tell(e)
+		} else {
+			e.Position = 0
+		}
 	}
-	e.Position = b.position + 1
-	if err := b.inner.Push(e); err != nil {
-		e.Position = 0
-		return err
-	}
-	b.tell(e)
-	return nil
+	b.mu.Unlock()
+	return err
 }
 
 // Force implements Mailbox.
@@ -148,13 +167,12 @@ func (b *recordedBox) Force(e *Envelope) bool {
 	if b.a.sys.repeats.Load().fly(b.a, e) {
 		return true
 	}
-	if b.usual != nil {
-		if b.usual.Closed() {
+	if b.usual {
+		if b.a.box.Usual.Closed() {
 			return false
 		}
-		e.Position = b.position + 1
 		b.tell(e)
-		return b.usual.Force(e) // see Push
+		return b.a.box.ForceIn(e) // see Push
 	}
 	if e.Position = b.position + 1; !b.inner.Force(e) {
 		return false
@@ -163,9 +181,19 @@ func (b *recordedBox) Force(e *Envelope) bool {
 	return true
 }
 
-// tell tells the recorder of an envelope that nobody takes out before.
+// limit sets the limits of a usual mailbox.
+func (b *recordedBox) limit(l MailboxLimits) {
+	if b.usual {
+		b.a.box.Limit(l)
+	} else if m, ok := b.inner.(box.Plain); ok {
+		m.SetLimits(l)
+	}
+}
+
+// tell numbers an envelope that nobody takes out before, and tells the recorder of it.
 func (b *recordedBox) tell(e *Envelope) {
 	b.position++
+	e.Position = b.position
 	b.record.Time = b.a.sys.time.Now()
 	b.message.Set(e)
 	b.a.sys.cfg.recorder.Note(&b.record)
@@ -173,9 +201,6 @@ func (b *recordedBox) tell(e *Envelope) {
 
 // Pop implements Mailbox.
 func (b *recordedBox) Pop() *Envelope {
-	if b.usual != nil {
-		return b.usual.Pop()
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.inner.Pop()
@@ -183,9 +208,6 @@ func (b *recordedBox) Pop() *Envelope {
 
 // Peek implements Mailbox.
 func (b *recordedBox) Peek() *Envelope {
-	if b.usual != nil {
-		return b.usual.Peek()
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.inner.Peek()

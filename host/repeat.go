@@ -157,8 +157,8 @@ func limitActor(a *actor, l Limits) {
 		changeRules(a, func(p *Props) { p.limits = l })
 	}
 	a.account.Limit(l.Held)
-	if b := recordedOf(a); b != nil && b.usual != nil {
-		b.usual.SetLimits(mailbox.Limits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
+	if b := recordedOf(a); b != nil {
+		b.limit(MailboxLimits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
 	}
 }
 

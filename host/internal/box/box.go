@@ -21,7 +21,7 @@ import (
 // usual mailbox has bounds below its limits, which are raised when they are met.
 type Box struct {
 	Usual mailbox.Mailbox
-	Other queue.Mailbox
+	Other queue.Mailbox // takes in what comes; nil: Usual does
 
 	Hosted queue.Hosted // other, if it is one
 
@@ -32,6 +32,7 @@ type Box struct {
 	calm    int            // spells since the bounds were last met
 	grown   atomic.Bool    // something is on the account, or the bounds were raised
 	shut    bool           // the account is closed
+	apart   bool           // what waits is in Other; else in Usual, whatever has taken it in
 }
 
 // The size of an envelope in addition to its payload and headers, and how much may wait for every actor
@@ -51,11 +52,32 @@ func BoxBytes(l mailbox.Limits) int64 { return int64(l.Messages)*EnvelopeBytes +
 func (b *Box) Init(make func(queue.Limits) queue.Mailbox, l mailbox.Limits, a *account.Account) {
 	b.account, b.limits = a, l
 	if make != nil {
-		b.Other = make(l)
+		b.Other, b.apart = make(l), true
 		return
 	}
 	b.now = b.free()
 	b.Usual.Init(b.now)
+}
+
+// Before has all that is pushed, forced, or left when the box is closed pass m, which stands before the usual mailbox: it calls Reserve
+// and Usual, and never this Push. It is called once, after Init.
+func (b *Box) Before(m queue.Mailbox) { b.Other = m }
+
+// Reserve is the first half of Push, for what stands before the usual mailbox and has producers take turns: see mailbox.Mailbox.Reserve.
+func (b *Box) Reserve(e *queue.Envelope) error {
+	if b.Usual.Reserve(e) == nil {
+		return nil
+	}
+	return b.pushMore(e, (*mailbox.Mailbox).Reserve)
+}
+
+// Limit sets other limits, of an actor that nobody sends to.
+func (b *Box) Limit(l mailbox.Limits) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limits = l
+	b.now = mailbox.Limits{Messages: min(b.now.Messages, l.Messages), Bytes: min(b.now.Bytes, l.Bytes)}
+	b.Usual.SetLimits(b.now)
 }
 
 func (b *Box) Push(e *queue.Envelope) error {
@@ -65,15 +87,15 @@ func (b *Box) Push(e *queue.Envelope) error {
 	if b.Usual.Push(e) == nil {
 		return nil
 	}
-	return b.pushMore(e)
+	return b.pushMore(e, (*mailbox.Mailbox).Push)
 }
 
-// pushMore is Push when the present bounds are met.
-func (b *Box) pushMore(e *queue.Envelope) error {
+// pushMore is a push to the usual mailbox when its present bounds are met.
+func (b *Box) pushMore(e *queue.Envelope, push func(*mailbox.Mailbox, *mailbox.Envelope) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for {
-		switch b.Usual.Push(e) {
+		switch push(&b.Usual, e) {
 		case nil:
 			return nil
 		case mailbox.ErrClosed:
@@ -144,7 +166,8 @@ func (b *Box) WhyFull() error {
 	return fullOfBytes
 }
 
-// Full reports whether a message of a size cannot get in, whatever the account has room for.
+// Full reports whether a message of a size cannot get in, whatever the account has room for. What takes in the messages itself says so
+// only when it is asked to: a recorder hears of it then.
 func (b *Box) Full(size int) bool {
 	return b.Other == nil && (b.Usual.Len() >= b.limits.Messages || b.Usual.Bytes()+int64(size) > b.limits.Bytes) && !b.Usual.Closed()
 }
@@ -164,7 +187,7 @@ func (b *Box) Crowded(size int) error {
 // overdrawn notes what the host itself has put into the mailbox, or the actor has put
 // back, beyond the bounds. Any goroutine may call it.
 func (b *Box) overdrawn() {
-	if b.Other != nil || b.Usual.Bytes()+int64(b.Usual.Len())*EnvelopeBytes <= freeBytes+freeMessages*EnvelopeBytes {
+	if b.apart || b.Usual.Bytes()+int64(b.Usual.Len())*EnvelopeBytes <= freeBytes+freeMessages*EnvelopeBytes {
 		return
 	}
 	b.mu.Lock()
@@ -201,14 +224,14 @@ const (
 )
 
 // Minimal reports whether there is nothing for giveBack to do, as a rule.
-func (b *Box) Minimal() bool { return b.Other == nil && !b.grown.Load() && b.Usual.Len() == 0 }
+func (b *Box) Minimal() bool { return !b.apart && !b.grown.Load() && b.Usual.Len() == 0 }
 
 // Nothing reports whether the box is certainly empty, without asking another mailbox.
-func (b *Box) Nothing() bool { return b.Other == nil && b.Usual.Empty() }
+func (b *Box) Nothing() bool { return !b.apart && b.Usual.Empty() }
 
 // Front is Peek of the usual mailbox for a message of the most usual kind, and nil for all others.
 func (b *Box) Front() *queue.Envelope {
-	if b.Other == nil {
+	if !b.apart {
 		if e := b.Usual.Peek(); e != nil && e.Kind == abi.KindMessage {
 			return e
 		}
@@ -218,7 +241,7 @@ func (b *Box) Front() *queue.Envelope {
 
 // Drop is Pop of what Peek has just shown.
 func (b *Box) Drop(e *queue.Envelope) {
-	if b.Other != nil {
+	if b.apart {
 		b.Other.Pop()
 		return
 	}
@@ -228,7 +251,7 @@ func (b *Box) Drop(e *queue.Envelope) {
 // GiveBack gives back what an empty mailbox need not hold, and puts on the account what the mailbox
 // holds without having asked. It is called by the consumer, at the end of a spell.
 func (b *Box) GiveBack() {
-	if b.Other != nil {
+	if b.apart {
 		if b.shut { // only the consumer shuts it
 			return
 		}
@@ -268,6 +291,11 @@ func (b *Box) Force(e *queue.Envelope) bool {
 	if b.Other != nil {
 		return b.Other.Force(e)
 	}
+	return b.ForceIn(e)
+}
+
+// ForceIn is Force into the usual mailbox, also for what stands before it.
+func (b *Box) ForceIn(e *queue.Envelope) bool {
 	if !b.Usual.Force(e) {
 		return false
 	}
@@ -276,21 +304,21 @@ func (b *Box) Force(e *queue.Envelope) bool {
 }
 
 func (b *Box) Pop() *queue.Envelope {
-	if b.Other != nil {
+	if b.apart {
 		return b.Other.Pop()
 	}
 	return b.Usual.Pop()
 }
 
 func (b *Box) Peek() *queue.Envelope {
-	if b.Other != nil {
+	if b.apart {
 		return b.Other.Peek()
 	}
 	return b.Usual.Peek()
 }
 
 func (b *Box) PushFront(es ...*queue.Envelope) {
-	if b.Other != nil {
+	if b.apart {
 		b.Other.PushFront(es...)
 		return
 	}
@@ -307,21 +335,21 @@ func (b *Box) Close(drain func(*queue.Envelope)) {
 }
 
 func (b *Box) Len() int {
-	if b.Other != nil {
+	if b.apart {
 		return b.Other.Len()
 	}
 	return b.Usual.Len()
 }
 
 func (b *Box) Bytes() int64 {
-	if b.Other != nil {
+	if b.apart {
 		return b.Other.Bytes()
 	}
 	return b.Usual.Bytes()
 }
 
 func (b *Box) Empty() bool {
-	if b.Other != nil {
+	if b.apart {
 		return b.Other.Empty()
 	}
 	return b.Usual.Empty()

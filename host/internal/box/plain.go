@@ -8,15 +8,17 @@ import (
 )
 
 // Plain is the usual mailbox as a queue.Mailbox: it stands behind one that a recorder is told of.
-type Plain struct{ mailbox.Mailbox }
+type Plain struct{ *mailbox.Mailbox }
 
-// Push implements queue.Mailbox.
-func (b *Plain) Push(e *mailbox.Envelope) error {
-	return why(b.Mailbox.Push(e))
+// NewPlain is a usual mailbox that is no actor's own.
+func NewPlain(l mailbox.Limits) Plain {
+	m := &mailbox.Mailbox{}
+	m.Init(l)
+	return Plain{m}
 }
 
-// Reserve is mailbox.Mailbox.Reserve with the errors of Push.
-func (b *Plain) Reserve(e *mailbox.Envelope) error { return why(b.Mailbox.Reserve(e)) }
+// Push implements queue.Mailbox.
+func (b Plain) Push(e *mailbox.Envelope) error { return why(b.Mailbox.Push(e)) }
 
 func why(err error) error {
 	switch {
