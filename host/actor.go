@@ -26,6 +26,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/host/internal/workplace"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/recorder"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
@@ -208,6 +209,8 @@ type scratch struct {
 	attached *mailbox.Attached // to the messages of the guest's turn that is carried out
 	from     abi.Ref           // the sender of its message
 	after    uint64            // of the turns of a durable actor, see turn.Turn; 0: nothing waits
+	afterAt  int64             // the time of that turn
+	handled  record.Handled    // see commitOne
 	heads    []byte            // see stated
 	lane     *recorder.Lane    // see laneOf
 	origin   recorder.Origin   // of the command that is carried out; 0: it is not recorded

@@ -9,12 +9,30 @@ import (
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // A recorder (Config.commit) may answer later. Meanwhile the actor is held: it does nothing else, neither for
 // messages nor for system messages, and its worker goes on. What the turn needs to be carried out moves from the
 // worker to the actor, and back when there is an answer. Only decisions about children and the end of an
 // incarnation wait on the worker, which lets others run: what follows them cannot be put off.
+
+// commitOne commits an entry of one turn, about a message that was recorded, which has ended well, as nearly all have. false: nothing
+// has happened, as the recorder does not answer at once, or there is more that it has to know.
+func commitOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) bool {
+	a, h := g.actor, &scr.handled
+	c := &a.sys.cfg
+	if h.Position = scr.batch[0].Position; h.Position == 0 || c.direct == nil || c.allowance != nil || scr.waits || a.sys.repeats.Load() != nil {
+		return false
+	}
+	h.Actor, h.Incarnation, h.First, h.Time, h.Worth = a.uid, a.Incarnation(), a.turns, now, scr.res.Worth
+	h.Outbox, h.Alone = x.Written(), len(scr.cmds) == 1 && x.Plain() && sandbox.Batching(g.inst.Image)
+	after, ok := c.direct.Handled(h)
+	if ok {
+		scr.after, scr.afterAt = after, now
+	}
+	return ok
+}
 
 // ask commits a turn. held says that the recorder will answer later.
 func (a recorded) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *abi.Failure, held bool) {
@@ -31,11 +49,11 @@ func (a recorded) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *a
 			<-answer
 			err, _ = t.Answered()
 		}
-		scr.after = t.After
+		scr.after, scr.afterAt = t.After, t.Time
 		done, f = a.ruled(o, err)
 		return done, f, false
 	} else if err, there := t.Ask(a.sys.cfg.commit, s.wake); there {
-		scr.after = t.After
+		scr.after, scr.afterAt = t.After, t.Time
 		done, f = a.ruled(o, err)
 		return done, f, false
 	}
@@ -70,7 +88,7 @@ func (a recorded) settle(scr *scratch) bool {
 	if !there {
 		return false
 	}
-	s.held, scr.after = false, s.turn.After
+	s.held, scr.after, scr.afterAt = false, s.turn.After, s.turn.Time
 	a.life.LetGo(life.Commit)
 	s.batch, scr.batch = scr.batch[:0], s.batch
 	s.cmds, scr.cmds = scr.cmds[:0], s.cmds

@@ -72,6 +72,7 @@ type Config struct {
 	partial    bool            // the recorder is told of durable actors alone
 	recorder   record.Recorder // the same with its notes; nil also in tests that only commit
 	gate       record.Gate     // recorder, if it is one
+	direct     record.Direct   // recorder, if it is one
 	box        *blackbox.Recorder
 	tape       *recorder.Recorder
 	tracer     Tracer           // nil: nothing is traced

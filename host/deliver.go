@@ -52,11 +52,15 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 
 // deliverTo is deliver to an actor that is known.
 func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
-	if scr != nil && scr.after != 0 && !a.durable {
-		deliverLater(s, scr, a.uid, e)
-		return nil
+	at := int64(0)
+	if scr != nil && scr.after != 0 {
+		if !a.durable {
+			deliverLater(s, scr, a.uid, e)
+			return nil
+		}
+		at = scr.afterAt
 	}
-	reason, err := a.accept(scr, e)
+	reason, err := a.acceptAt(scr, e, at)
 	if err == nil {
 		return nil
 	}
@@ -71,6 +75,11 @@ func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
 // accept puts an envelope into the mailbox, or answers it, or says why not; in that case it
 // still belongs to the caller.
 func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
+	return a.acceptAt(scr, e, 0)
+}
+
+// acceptAt is accept of what a recorded turn has sent, at a time; 0: of anything, now.
+func (a *actor) acceptAt(scr *scratch, e *mailbox.Envelope, at int64) (DeadReason, error) {
 	if p := a.gate.Policy(); p != supervision.MeanwhileKeep && mark.IsMail(e) {
 		if p == supervision.MeanwhileReply && a.answerForGate(scr, e) {
 			e.Free()
@@ -81,7 +90,13 @@ func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
 	if most := a.rules.Load().limits.Message; most > 0 && int64(e.Size()) > most && !a.sys.tracing.Fits(e, most) {
 		return DeadTooLarge, ErrTooLarge
 	}
-	if err := a.box.Push(e); err != nil {
+	err := error(nil)
+	if at == 0 {
+		err = a.box.Push(e)
+	} else {
+		err = pushAt(a, e, at)
+	}
+	if err != nil {
 		if errors.Is(err, ErrStopped) {
 			return DeadStopped, ErrStopped
 		}

@@ -20,6 +20,7 @@ import (
 func (c Config) WithRecorder(r record.Recorder) Config {
 	c.recorder, c.commit = r, r.Turn
 	c.gate, _ = r.(record.Gate)
+	c.direct, _ = r.(record.Direct)
 	return c
 }
 
@@ -134,7 +135,10 @@ func openBox(a *actor, make func(MailboxLimits) Mailbox, l MailboxLimits) {
 }
 
 // Push implements Mailbox.
-func (b *recordedBox) Push(e *Envelope) error {
+func (b *recordedBox) Push(e *Envelope) error { return b.pushAt(e, 0) }
+
+// pushAt is Push of what a recorded turn has sent, at a time; 0: of anything, now.
+func (b *recordedBox) pushAt(e *Envelope, at int64) error {
 	b.mu.Lock()
 	if p := b.a.sys.repeats.Load(); p != nil && p.fly(b.a, e) {
 		b.mu.Unlock()
@@ -145,19 +149,31 @@ func (b *recordedBox) Push(e *Envelope) error {
 	case err != nil:
 	case b.usual:
 		if err = b.a.box.Reserve(e); err == nil {
-			b.tell(e)
+			b.tell(e, at)
 			err = b.a.box.Usual.Enter(e) // nothing closes it meanwhile: Close takes the lock
 		}
 	default:
 		e.Position = b.position + 1
 		if err = b.inner.Push(e); err == nil {
-			b.tell(e)
+			b.tell(e, at)
 		} else {
 			e.Position = 0
 		}
 	}
 	b.mu.Unlock()
 	return err
+}
+
+// pushAt pushes what a recorded turn has sent at a time.
+func pushAt(a *actor, e *Envelope, at int64) error {
+	b := recordedOf(a)
+	if b == nil || a.box.Other != b {
+		return a.box.Push(e)
+	}
+	if err := b.pushAt(e, at); err != nil {
+		return a.box.Which(err)
+	}
+	return nil
 }
 
 // Force implements Mailbox.
@@ -171,13 +187,13 @@ func (b *recordedBox) Force(e *Envelope) bool {
 		if b.a.box.Usual.Closed() {
 			return false
 		}
-		b.tell(e)
+		b.tell(e, 0)
 		return b.a.box.ForceIn(e) // see Push
 	}
 	if e.Position = b.position + 1; !b.inner.Force(e) {
 		return false
 	}
-	b.tell(e)
+	b.tell(e, 0)
 	return true
 }
 
@@ -190,13 +206,21 @@ func (b *recordedBox) limit(l MailboxLimits) {
 	}
 }
 
-// tell numbers an envelope that nobody takes out before, and tells the recorder of it.
-func (b *recordedBox) tell(e *Envelope) {
+// tell numbers an envelope that nobody takes out before, and tells the recorder of it. at is as for pushAt.
+func (b *recordedBox) tell(e *Envelope, at int64) {
 	b.position++
 	e.Position = b.position
-	b.record.Time = b.a.sys.time.Now()
+	s := b.a.sys
+	if at == 0 {
+		at = s.time.Now()
+	}
+	if s.cfg.direct != nil {
+		s.cfg.direct.Accepted(b.a.uid, at, e)
+		return
+	}
+	b.record.Time = at
 	b.message.Set(e)
-	b.a.sys.cfg.recorder.Note(&b.record)
+	s.cfg.recorder.Note(&b.record)
 }
 
 // Pop implements Mailbox.

@@ -25,7 +25,7 @@ func (g *guest) execute(scr *scratch, x *sandbox.Instance, now int64) (done int,
 		done, f = g.seal(scr, x, done, parts, f)
 	}
 	if looks := g.actor.sys.looks.Load() | uint32(g.actor.looks); looks == 0 {
-	} else if looks&^(lookTape|lookBox) == 0 && done == 1 && len(scr.batch) == 1 && f == nil && !parts {
+	} else if looks&^(lookTape|lookBox|lookCommit) == 0 && done == 1 && len(scr.batch) == 1 && f == nil && !parts && (looks&lookCommit == 0 || commitOne(g, scr, x, now)) {
 		if looks&lookTape != 0 {
 			tapeOne(g, scr, x, now)
 		}

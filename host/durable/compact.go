@@ -79,11 +79,13 @@ type place struct {
 // begin is called before the first record of a batch.
 func (c *shared) begin() { c.batch, c.time = c.batch+1, 0 }
 
+// placeNumber is that of a ref.
+func placeNumber(ref abi.Ref) byte { return byte(uint64(ref) * 0x9e3779b97f4a7c15 >> 56) }
+
 // placeOf is the place of a ref, which it takes if it is another's.
 func (c *shared) placeOf(ref abi.Ref) (p *place, i byte, known bool) {
-	i = byte(uint64(ref) * 0x9e3779b97f4a7c15 >> 56)
-	p = &c.known[i]
-	if known = p.batch == c.batch && p.ref == ref; !known {
+	p, i = c.at(ref)
+	if known = c.is(p, ref); !known {
 		*p = place{ref: ref, batch: c.batch}
 	}
 	return p, i, known
@@ -271,54 +273,6 @@ func (c *shared) appendEntry(to []byte, actor abi.Ref, time int64, e *record.Ent
 		to = append(to, o.more)
 	}
 	return append(to, o.data...)
-}
-
-// usual reports whether a turn is as nearly all are: of one message, and it has ended well. sums are its checksums.
-func usual(t *record.Turn, sums []uint32) bool {
-	return len(t.Mail) == 1 && t.Done == 1 && t.Ended == record.All && t.Failure == nil && t.Cut == nil && t.Fuel|t.Memory == 0 &&
-		t.Mail[0].Position != 0 && len(sums) > 0 && len(sums) < 32 && ends(sums)
-}
-
-// ends reports whether the first end of a turn is the last one of the checksums, or there is none.
-func ends(sums []uint32) bool {
-	for _, sum := range sums[:len(sums)-1] {
-		if sum == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func usualSize(sums []uint32) int { return entryBytes + binary.MaxVarintLen64 + 1 + 4*len(sums) }
-
-// appendUsual is appendEntry for a usual turn. It writes the same.
-func (c *shared) appendUsual(to []byte, t *record.Turn, sums []uint32) []byte {
-	at := len(to)
-	to, p := c.appendHead(to, record.Turned, t.Actor, t.Time)
-	if t.First == p.turn && t.Incarnation == p.incarnation && p.turn != 0 {
-		to[at] |= nextOne
-	} else {
-		to = appendUint(appendUint(to, t.Incarnation), t.First)
-	}
-	p.incarnation, p.turn = t.Incarnation, t.First+1
-	to = append(to, 1)
-	message := t.Mail[0].Position
-	if message == p.taken+1 {
-		to[at] |= another
-	} else {
-		to = appendInt(to, int64(message-p.taken))
-	}
-	p.taken = message
-	if n := len(sums) - 1; sums[n] == 0 {
-		to = append(to, byte(n<<1|1))
-		sums = sums[:n]
-	} else {
-		to = append(to, byte(n+1)<<1)
-	}
-	for _, sum := range sums {
-		to = binary.LittleEndian.AppendUint32(to, sum)
-	}
-	return to
 }
 
 // mostCounted is how many messages an entry has of which only the number is written: reading takes no more room than

@@ -297,7 +297,7 @@ func syncDir(path string) error {
 }
 
 var _ interface {
-	record.Recorder
+	record.Direct
 	record.Gate
 	record.Outputs
 	record.Freezer
@@ -335,30 +335,12 @@ func (s *Store) turned(t *record.Turn) (wal.Position, error) {
 	if s.failing.Load() {
 		return 0, s.Err()
 	}
-	var room [16]uint32
-	sums := record.Checksums(room[:0], t)
-	if !usual(t, sums) {
-		return s.turnedSlowly(t, sums)
-	}
-	to, first, err := s.log.Begin(usualSize(sums))
-	if err != nil {
-		return 0, err
-	}
-	s.begins(first)
-	s.touched.add(t.Actor)
-	n := len(to)
-	to = s.shared.appendUsual(to, t, sums)
-	s.count(len(to)-n, time.Duration(t.Worth))
-	return s.log.End(to), nil
-}
-
-// turnedSlowly is turned for any turn.
-func (s *Store) turnedSlowly(t *record.Turn, sums []uint32) (wal.Position, error) {
 	var (
 		mail [4]uint64
+		sums [16]uint32
 		room [96]byte
 	)
-	e := record.EntryOf(t, record.Positions(mail[:0], t), sums)
+	e := record.EntryOf(t, record.Positions(mail[:0], t), record.Checksums(sums[:0], t))
 	o := outcomeOf(room[:0], &e)
 	to, first, err := s.log.Begin(entrySize(&e, &o))
 	if err != nil {

@@ -54,18 +54,7 @@ func Positions(to []uint64, t *Turn) []uint64 {
 
 // Checksums adds those of what a turn has led to, see Entry.Outbox.
 func Checksums(to []uint32, t *Turn) []uint32 {
-	for at := 0; at < len(t.Outbox); {
-		n, end := nextCommand(t.Outbox[at:])
-		switch {
-		case n == 0:
-			return to // the host has read it before
-		case end:
-			to = append(to, 0)
-		default:
-			to = append(to, sum(t.Outbox[at:at+n]))
-		}
-		at += n
-	}
+	to = checksums(to, t.Outbox)
 	for i := range t.Effects {
 		x := &t.Effects[i]
 		head := binary.LittleEndian.AppendUint64([]byte{byte(x.Kind)}, uint64(x.To))
@@ -74,6 +63,23 @@ func Checksums(to []uint32, t *Turn) []uint32 {
 			head = append(append(head, x.Env.Headers...), x.Env.Payload...)
 		}
 		to = append(to, sum(head))
+	}
+	return to
+}
+
+// checksums adds those of commands.
+func checksums(to []uint32, outbox []byte) []uint32 {
+	for at := 0; at < len(outbox); {
+		n, end := nextCommand(outbox[at:])
+		switch {
+		case n == 0:
+			return to // the host has read it before
+		case end:
+			to = append(to, 0)
+		default:
+			to = append(to, sum(outbox[at:at+n]))
+		}
+		at += n
 	}
 	return to
 }

@@ -84,6 +84,14 @@ func appendLength(body []byte, n, most int) []byte {
 	return append(body, byte(n))
 }
 
+// lengthBytes is how many bytes appendLength adds.
+func lengthBytes(most int) (n int) {
+	for n = 1; most >= 0x80; n++ {
+		most >>= 7
+	}
+	return n
+}
+
 // closeBody adds the checksum of a body.
 func closeBody(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))

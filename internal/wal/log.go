@@ -28,8 +28,7 @@ type Log struct {
 
 	mu      sync.Mutex
 	next    Position // of the batch that is collected
-	pending []byte   // its body
-	began   int      // where in it the record is that was begun
+	pending []byte   // its body, without the record that was begun
 	most    int      // bytes of that
 	surely  int      // so long the batch may become, whatever happens meanwhile; 0: not known
 	queue   []full   // batches before it, which are long enough
@@ -246,30 +245,32 @@ func (l *Log) Begin(n int) (to []byte, first bool, err error) {
 			return nil, false, err
 		}
 	}
-	l.began, l.most = len(l.pending), n
+	to, l.most = l.pending, n
+	first = len(to) == 0
 	if n < 0x80 {
-		l.pending = append(l.pending, 0)
-	} else {
-		l.pending = appendLength(l.pending, 0, n)
+		return append(to, 0), first, nil
 	}
-	return l.pending, l.began == 0, nil
+	return appendLength(to, 0, n), first, nil
 }
 
 // End ends the record that was begun.
 func (l *Log) End(to []byte) Position {
-	first, p, n := l.began == 0, l.next+batchHeader+Position(l.began), len(to)-len(l.pending)
-	switch {
-	case n > l.most:
-		panic("wal: a record is longer than was said")
-	case l.most < 0x80:
-		to[l.began] = byte(n)
-	default:
-		appendLength(to[:l.began], n, l.most)
+	began := len(l.pending)
+	n := len(to) - began - 1
+	if l.most < 0x80 {
+		to[began] = byte(n)
+	} else {
+		n -= lengthBytes(l.most) - 1
+		appendLength(to[:began], n, l.most)
 	}
+	if n > l.most {
+		panic("wal: a record is longer than was said")
+	}
+	p := l.next + batchHeader + Position(began)
 	l.pending = to
 	l.awaits.Store(l.queued + int64(len(to)))
 	l.mu.Unlock()
-	if first {
+	if began == 0 {
 		l.ring()
 	}
 	return p

@@ -364,7 +364,7 @@ func (b *Box) Host(m queue.Hosted, actor queue.Host) {
 // pushOther is Push to a mailbox other than the usual one.
 func (b *Box) pushOther(e *queue.Envelope) error {
 	if err := b.Other.Push(e); err != nil {
-		return b.which(err)
+		return b.Which(err)
 	}
 	return nil
 }
@@ -380,11 +380,11 @@ func (b *Box) Wait(ctx context.Context, c clock.Clock, w queue.Waiting, e *queue
 	if err == nil || errors.Is(err, errs.ErrStopped) {
 		return err
 	}
-	return b.which(err)
+	return b.Which(err)
 }
 
-// which adds the bound of a mailbox other than the usual one that was met, if the mailbox does not say so itself.
-func (b *Box) which(err error) error {
+// Which adds the bound of a mailbox other than the usual one that was met, if the mailbox does not say so itself.
+func (b *Box) Which(err error) error {
 	switch {
 	case !errors.Is(err, errs.ErrMailboxFull) || errs.KeyOf(err, "") != "":
 		return err
