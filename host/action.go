@@ -430,7 +430,7 @@ func (o action) identifyMany() {
 	}
 	e.Payload = abi.AppendIdentities(e.Payload, len(found), a.sys.identities(found, room))
 	o.carried(len(e.Payload))
-	if reason, err := a.accept(scr, e); err != nil {
+	if reason, err := a.accept(scr, e, 0); err != nil {
 		scr.cache.Free(e)
 		o.tellRefusal(hostReply(scr, 0, cmd.Correlation, "the answer was not delivered: "+reason.String()))
 	}

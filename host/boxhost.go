@@ -89,7 +89,7 @@ func (s *System) offerTo(ctx context.Context, a *actor, e *mailbox.Envelope) err
 	if !ok {
 		return s.deliverTo(nil, a, e)
 	}
-	reason, err := a.accept(nil, e)
+	reason, err := a.accept(nil, e, 0)
 	if reason == DeadMailboxFull {
 		if err = a.box.Wait(ctx, a.Clock(), w, e); err == nil {
 			a.place.Wake(nil)

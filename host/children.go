@@ -207,7 +207,20 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		a.box.CloseAccount()
 		return nil, err
 	}
-	openBox(a, p.rare.Get().Mailbox, MailboxLimits{Messages: r.limits.Mailbox, Bytes: r.limits.MailboxBytes})
+	box, told := p.rare.Get().Mailbox, a.durable && parent != nil
+	usual := told && box == nil && s.cfg.mailboxes == nil
+	if told && !usual {
+		box = recordedMailbox(a, box)
+	}
+	if s.cfg.mailboxes != nil {
+		box = s.cfg.mailboxes(a.ref(), box)
+	}
+	a.box.Init(box, MailboxLimits{Messages: r.limits.Mailbox, Bytes: r.limits.MailboxBytes}, &a.account)
+	if usual {
+		recordUsual(a)
+	} else {
+		introduce(a)
+	}
 	a.sysq.Init()
 	a.super.Init(&r.strategy)
 	a.ctx.actor = a

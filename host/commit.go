@@ -150,15 +150,23 @@ func (a recorded) Run(w *dispatch.Worker) (more bool) {
 	if p := a.sys.repeats.Load(); p != nil {
 		return p.run(a.actor, w)
 	}
-	if d := a.sys.durable; d != nil && d.solid.Load() && (a.parent != nil && a.durable || a.actor == a.sys.user) {
-		d.over()
-		return false
+	if d := a.sys.durable; d != nil {
+		if d.solid.Load() && (a.parent != nil && a.durable || a.actor == a.sys.user) {
+			d.over()
+			return false
+		}
+		if a.parent == nil || (d.still.Load() || a.life.Held(life.Still)) && isStill(a.actor) || a.sealed.isHeld() {
+			d.runs.Add(1)
+			defer d.over()
+			return a.spell(w)
+		}
 	}
+	return a.spell(w)
+}
+
+// spell is a run that may handle something.
+func (a recorded) spell(w *dispatch.Worker) (more bool) {
 	scr := scratchOf(w)
-	if d := a.sys.durable; d != nil && (a.parent == nil || isStill(a.actor) || a.sealed.isHeld()) {
-		d.runs.Add(1)
-		defer d.over()
-	}
 	if a.sealed.isHeld() {
 		more = a.settle(scr)
 	} else {

@@ -8,7 +8,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
-	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -60,7 +59,7 @@ func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
 		}
 		at = scr.afterAt
 	}
-	reason, err := a.acceptAt(scr, e, at)
+	reason, err := a.accept(scr, e, at)
 	if err == nil {
 		return nil
 	}
@@ -72,14 +71,9 @@ func (s *System) deliverTo(scr *scratch, a *actor, e *mailbox.Envelope) error {
 	return err
 }
 
-// accept puts an envelope into the mailbox, or answers it, or says why not; in that case it
-// still belongs to the caller.
-func (a *actor) accept(scr *scratch, e *mailbox.Envelope) (DeadReason, error) {
-	return a.acceptAt(scr, e, 0)
-}
-
-// acceptAt is accept of what a recorded turn has sent, at a time; 0: of anything, now.
-func (a *actor) acceptAt(scr *scratch, e *mailbox.Envelope, at int64) (DeadReason, error) {
+// accept puts an envelope into the mailbox, or answers it, or says why not; in that case it still belongs to the caller. at is when a
+// recorded turn has sent it; 0: now, or nobody records it.
+func (a *actor) accept(scr *scratch, e *mailbox.Envelope, at int64) (DeadReason, error) {
 	if p := a.gate.Policy(); p != supervision.MeanwhileKeep && mark.IsMail(e) {
 		if p == supervision.MeanwhileReply && a.answerForGate(scr, e) {
 			e.Free()
@@ -250,17 +244,4 @@ func deliverLater(s *System, scr *scratch, to abi.Ref, e *Envelope) {
 		}
 		_ = s.deliver(nil, to, e)
 	})
-}
-
-// fly takes a message over that is sent while p rebuilds the system; false if it does not, or not any more.
-func (p *repeats) fly(to *actor, e *Envelope) bool {
-	if p == nil {
-		return false
-	}
-	by := p.actor.Load()
-	switch e.Kind {
-	case abi.KindTimer, abi.KindReceiveTimeout, abi.KindAskTimeout:
-		by = nil // an alarm that was due while the process was away, and not something that is sent in a turn
-	}
-	return p.flights.Begin(rebuild.Flight[*actor]{To: to, By: by, E: e})
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/lives"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
@@ -230,16 +229,6 @@ func concernsDurable(a *actor, m *sysmail.Msg) bool {
 		k = a.sys.here(ref)
 	}
 	return k != nil && k.durable
-}
-
-// admit asks the recorder whether it has room for a message.
-func (b *recordedBox) admit(e *Envelope) error {
-	if g := b.a.sys.cfg.gate; g != nil {
-		if err := g.Admit(len(e.Payload) + len(e.Headers)); err != nil {
-			return errs.NotAdmitted{Err: err}
-		}
-	}
-	return nil
 }
 
 // closeDurable prepares the end of a system: durable actors come to rest, their recorder may look at them, and nothing of

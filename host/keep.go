@@ -101,7 +101,7 @@ func (a *actor) handed(scr *scratch, to abi.Ref, e *mailbox.Envelope) bool {
 	below := e.Attached
 	e.Attached = message.NotBelow(below)
 	if t := a.sys.here(to); t != nil {
-		reason, err := t.accept(scr, e)
+		reason, err := t.accept(scr, e, 0)
 		if err == nil {
 			return true
 		}

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"sync"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -74,28 +72,6 @@ func popControl(a *actor, e *mailbox.Envelope) {
 	}
 }
 
-// recordedBox is the mailbox of a recorded actor. Its lock makes the order of the records that of the mailbox. Before the actor's own
-// usual mailbox it stands only where messages come in: the consumer calls that directly, and without the lock, as it hands out a message
-// only when the recorder has been told of it. Another mailbox is called through this one.
-type recordedBox struct {
-	a     *actor
-	inner Mailbox
-	usual bool // inner is the actor's own usual mailbox
-
-	mu       sync.Mutex
-	position uint64
-	record   record.Record
-	message  record.Message
-}
-
-// recordedOf is the recorded mailbox of an actor; nil: it has none.
-func recordedOf(a *actor) (b *recordedBox) {
-	if a.sealed != nil {
-		b, _ = a.sealed.box.(*recordedBox)
-	}
-	return b
-}
-
 // newRecordedBox is the recorded mailbox of an actor, which notes it.
 func newRecordedBox(a *actor, inner Mailbox) *recordedBox {
 	b := &recordedBox{a: a, inner: inner}
@@ -107,162 +83,22 @@ func newRecordedBox(a *actor, inner Mailbox) *recordedBox {
 	return b
 }
 
-// openBox makes the mailbox of an actor.
-func openBox(a *actor, make func(MailboxLimits) Mailbox, l MailboxLimits) {
-	through := a.sys.cfg.mailboxes
-	recorded := a.durable && a.parent != nil
-	if recorded && make == nil && through == nil {
-		a.box.Init(nil, l, &a.account)
-		b := newRecordedBox(a, box.Plain{Mailbox: &a.box.Usual})
-		b.usual = true
-		a.box.Before(b)
-		return
-	}
-	if recorded {
-		own := make
-		make = func(l MailboxLimits) Mailbox {
-			if own != nil {
-				return newRecordedBox(a, own(l))
-			}
-			return newRecordedBox(a, box.NewPlain(l))
+// recordUsual has all that comes into the usual mailbox of an actor recorded.
+func recordUsual(a *actor) {
+	b := newRecordedBox(a, box.Plain{Mailbox: &a.box.Usual})
+	b.usual = true
+	a.box.Before(b)
+}
+
+// recordedMailbox stands before another mailbox of an actor, or before a usual one that others stand before.
+func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
+	return func(l MailboxLimits) Mailbox {
+		if make != nil {
+			return newRecordedBox(a, make(l))
 		}
-	}
-	if through != nil {
-		make = through(a.ref(), make)
-	}
-	a.box.Init(make, l, &a.account)
-	introduce(a)
-}
-
-// Push implements Mailbox.
-func (b *recordedBox) Push(e *Envelope) error { return b.pushAt(e, 0) }
-
-// pushAt is Push of what a recorded turn has sent, at a time; 0: of anything, now.
-func (b *recordedBox) pushAt(e *Envelope, at int64) error {
-	b.mu.Lock()
-	if p := b.a.sys.repeats.Load(); p != nil && p.fly(b.a, e) {
-		b.mu.Unlock()
-		return nil
-	}
-	err := b.admit(e)
-	switch {
-	case err != nil:
-	case b.usual:
-		if err = b.a.box.Reserve(e); err == nil {
-			b.tell(e, at)
-			err = b.a.box.Usual.Enter(e) // nothing closes it meanwhile: Close takes the lock
-		}
-	default:
-		e.Position = b.position + 1
-		if err = b.inner.Push(e); err == nil {
-			b.tell(e, at)
-		} else {
-			e.Position = 0
-		}
-	}
-	b.mu.Unlock()
-	return err
-}
-
-// pushAt pushes what a recorded turn has sent at a time.
-func pushAt(a *actor, e *Envelope, at int64) error {
-	b := recordedOf(a)
-	if b == nil || a.box.Other != b {
-		return a.box.Push(e)
-	}
-	if err := b.pushAt(e, at); err != nil {
-		return a.box.Which(err)
-	}
-	return nil
-}
-
-// Force implements Mailbox.
-func (b *recordedBox) Force(e *Envelope) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.a.sys.repeats.Load().fly(b.a, e) {
-		return true
-	}
-	if b.usual {
-		if b.a.box.Usual.Closed() {
-			return false
-		}
-		b.tell(e, 0)
-		return b.a.box.ForceIn(e) // see Push
-	}
-	if e.Position = b.position + 1; !b.inner.Force(e) {
-		return false
-	}
-	b.tell(e, 0)
-	return true
-}
-
-// limit sets the limits of a usual mailbox.
-func (b *recordedBox) limit(l MailboxLimits) {
-	if b.usual {
-		b.a.box.Limit(l)
-	} else if m, ok := b.inner.(box.Plain); ok {
-		m.SetLimits(l)
+		return newRecordedBox(a, box.NewPlain(l))
 	}
 }
-
-// tell numbers an envelope that nobody takes out before, and tells the recorder of it. at is as for pushAt.
-func (b *recordedBox) tell(e *Envelope, at int64) {
-	b.position++
-	e.Position = b.position
-	s := b.a.sys
-	if at == 0 {
-		at = s.time.Now()
-	}
-	if s.cfg.direct != nil {
-		s.cfg.direct.Accepted(b.a.uid, at, e)
-		return
-	}
-	b.record.Time = at
-	b.message.Set(e)
-	s.cfg.recorder.Note(&b.record)
-}
-
-// Pop implements Mailbox.
-func (b *recordedBox) Pop() *Envelope {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.inner.Pop()
-}
-
-// Peek implements Mailbox.
-func (b *recordedBox) Peek() *Envelope {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.inner.Peek()
-}
-
-// PushFront implements Mailbox.
-func (b *recordedBox) PushFront(es ...*Envelope) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.inner.PushFront(es...)
-}
-
-// Close implements Mailbox. What is drained may lead to messages for the actor itself, so it happens without the lock.
-func (b *recordedBox) Close(drain func(*Envelope)) {
-	var left []*Envelope
-	b.mu.Lock()
-	b.inner.Close(func(e *Envelope) { left = append(left, e) })
-	b.mu.Unlock()
-	for _, e := range left {
-		drain(e)
-	}
-}
-
-// Len implements Mailbox.
-func (b *recordedBox) Len() int { return b.inner.Len() }
-
-// Bytes implements Mailbox.
-func (b *recordedBox) Bytes() int64 { return b.inner.Bytes() }
-
-// Empty implements Mailbox.
-func (b *recordedBox) Empty() bool { return b.inner.Empty() }
 
 // systemMessage is a recorded signal as it comes from outside: an operator, an alarm, an actor that is not
 // rebuilt. It is nil for what cannot come from there.

@@ -32,7 +32,7 @@ func (o Operator) Redeliver(id uint64) (Ref, error) {
 	}
 	to := o.sys.here(l.Recipient)
 	if to != nil {
-		if _, err = to.accept(nil, e); err == nil {
+		if _, err = to.accept(nil, e, 0); err == nil {
 			return to.ref(), nil
 		}
 	}
@@ -45,7 +45,7 @@ func (o Operator) Redeliver(id uint64) (Ref, error) {
 			if name != "" {
 				e.Attached = message.Below(e.Attached, name)
 			}
-			if _, err = receiverNow.accept(nil, e); err == nil {
+			if _, err = receiverNow.accept(nil, e, 0); err == nil {
 				return receiverNow.ref(), nil
 			}
 		}

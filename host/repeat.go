@@ -520,7 +520,7 @@ func (p *repeats) Release() {
 	}
 	s.repeats.Store(nil)
 	for _, f := range p.flights.End() {
-		if reason, err := f.To.accept(nil, f.E); err != nil {
+		if reason, err := f.To.accept(nil, f.E, 0); err != nil {
 			f.To.dead(nil, reason, err, f.E)
 		}
 	}

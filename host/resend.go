@@ -147,7 +147,7 @@ func (on resending) Send(child abi.Ref, env *mailbox.Envelope, number uint64) De
 	e.Flags = e.Flags&^mark.Due | mark.Resent // it is kept until it is confirmed, whether or not somebody waits
 	e.SetHeaders(headers)
 	a.sys.delegate(on.scr, e, a.uid, to.uid)
-	reason, err := to.accept(on.scr, e)
+	reason, err := to.accept(on.scr, e, 0)
 	if err != nil {
 		e.Free()
 	}

@@ -12,28 +12,45 @@ import (
 // handled it. Usually all about them but a few bytes is known from the records before them in the batch. What is written is the same as
 // if they had come as values.
 
-// Accepted implements record.Direct.
-func (s *Store) Accepted(by abi.Ref, at int64, e *record.Envelope) {
-	if s.frozen.Load() || s.failing.Load() {
-		return
+// Accept implements record.Direct.
+func (s *Store) Accept(by abi.Ref, at int64, e *record.Envelope, must bool) error {
+	switch {
+	case s.idle.Load():
+		if s.frozen.Load() || must {
+			return nil
+		}
+		return s.Admit(0)
+	case !must && (len(e.Headers)+len(e.Payload)+4096 > largestRecord || s.full() || s.log.Pending() > fullPending):
+		if err := s.Admit(len(e.Headers) + len(e.Payload)); err != nil {
+			return err
+		}
 	}
 	plain := isPlain(e)
 	to, first, err := s.log.Begin(sizeOf(e, plain))
 	if err != nil {
 		_ = s.fail(err)
-		return
+		return nil
 	}
-	s.begins(first)
+	s.beginsOne(first)
 	s.touched.add(by)
 	n := len(to)
 	to = s.shared.appendAccepted(to, by, at, e, plain)
 	s.count(len(to)-n, 0)
 	s.log.End(to)
+	return nil
+}
+
+// beginsOne is begins.
+func (s *Store) beginsOne(first bool) {
+	if first {
+		s.begins(first)
+	}
+	s.spans.mixed = true
 }
 
 // Handled implements record.Direct.
 func (s *Store) Handled(h *record.Handled) (after uint64, ok bool) {
-	if s.frozen.Load() || s.failing.Load() || s.behind() {
+	if s.idle.Load() || s.behind() {
 		return 0, false
 	}
 	if !h.Alone {
@@ -44,7 +61,7 @@ func (s *Store) Handled(h *record.Handled) (after uint64, ok bool) {
 	if err != nil {
 		return 0, false // Turn says so
 	}
-	s.begins(first)
+	s.beginsOne(first)
 	s.touched.add(h.Actor)
 	n := len(to)
 	to = s.shared.appendAlone(to, h, sum)
@@ -63,7 +80,7 @@ func (s *Store) handled(h *record.Handled) (after uint64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	s.begins(first)
+	s.beginsOne(first)
 	s.touched.add(h.Actor)
 	n := len(to)
 	to = s.shared.appendHandled(to, h, sums)
@@ -93,13 +110,6 @@ func (c *shared) at(ref abi.Ref) (p *place, i byte) {
 // is reports whether the place is the ref's.
 func (c *shared) is(p *place, ref abi.Ref) bool { return p.ref == ref && p.batch == c.batch }
 
-// soon is a time as it is written if it takes one byte.
-func (c *shared) soon(time int64) (b byte, ok bool) {
-	d := time - c.time
-	d = d<<1 ^ d>>63
-	return byte(d), uint64(d) < 0x80
-}
-
 // isPlain reports whether a message has only a sender and a payload.
 func isPlain(e *record.Envelope) bool {
 	return e.Kind == abi.KindMessage && uint64(e.Flags)|e.Correlation|uint64(e.Due) == 0 && len(e.Headers) == 0
@@ -117,16 +127,28 @@ func sizeOf(e *record.Envelope, plain bool) int {
 // appendAccepted is appendMessage. It writes the same.
 func (c *shared) appendAccepted(to []byte, by abi.Ref, time int64, e *record.Envelope, plain bool) []byte {
 	p, i := c.at(by)
-	s, k := c.at(e.Sender)
-	t, soon := c.soon(time)
-	if !plain || !soon || !c.is(p, by) || !c.is(s, e.Sender) || e.Position != p.position+1 || !s.sender || s.path != e.SenderPath {
-		var m record.Message
-		m.Set(e)
-		return c.appendMessage(to, by, time, &m)
+	from, k := c.at(e.Sender)
+	if !plain || !c.is(p, by) || !c.is(from, e.Sender) || e.Position != p.position+1 || !from.sender || from.path != e.SenderPath {
+		return c.appendAny(to, by, time, e)
 	}
+	d := time - c.time
 	p.position, c.time = e.Position, time
-	to = append(to, compact|byte(record.Accepted)<<4|knownActor|nextOne|another, i, t, k)
+	const tag = compact | byte(record.Accepted)<<4 | knownActor | nextOne | another
+	if d == 0 { // of the turn that has sent it
+		to = append(to, tag, i, 0, k)
+	} else {
+		to = append(appendInt(append(to, tag, i), d), k)
+	}
 	return append(to, e.Payload...)
+}
+
+// appendAny is appendAccepted for any message.
+//
+//go:noinline
+func (c *shared) appendAny(to []byte, by abi.Ref, time int64, e *record.Envelope) []byte {
+	var m record.Message
+	m.Set(e)
+	return c.appendMessage(to, by, time, &m)
 }
 
 // handledBytes is the most that appendHandled writes besides the checksums, and that appendAlone writes.
@@ -135,12 +157,18 @@ const handledBytes = entryBytes + binary.MaxVarintLen64 + 1 + 4
 // appendAlone is appendHandled for a turn of one command, and its end.
 func (c *shared) appendAlone(to []byte, h *record.Handled, sum uint32) []byte {
 	p, i := c.at(h.Actor)
-	t, soon := c.soon(h.Time)
-	if !soon || !c.is(p, h.Actor) || h.First != p.turn || h.Incarnation != p.incarnation || h.First == 0 || h.Position != p.taken+1 {
+	if !c.is(p, h.Actor) || h.First != p.turn || h.Incarnation != p.incarnation || h.First == 0 || h.Position != p.taken+1 {
 		return c.appendHandled(to, h, []uint32{sum, 0})
 	}
+	d := h.Time - c.time
 	p.turn, p.taken, c.time = h.First+1, h.Position, h.Time
-	return append(to, compact|byte(record.Turned)<<4|knownActor|nextOne|another, i, t, 1, 1<<1|1, byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
+	to = append(to, compact|byte(record.Turned)<<4|knownActor|nextOne|another, i)
+	if d = d<<1 ^ d>>63; uint64(d) < 0x80 {
+		to = append(to, byte(d))
+	} else {
+		to = appendUint(to, uint64(d))
+	}
+	return append(to, 1, 1<<1|1, byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
 }
 
 // appendHandled is appendEntry for a turn of one message that has ended well. It writes the same.

@@ -106,6 +106,7 @@ func (fullError) ManifestKey() string { return "store.size" }
 type Store struct {
 	opt    Options
 	size   int64  // Options.Size
+	roomy  int64  // three quarters of it: beyond that messages are refused
 	past   *past  // nil: nothing is kept
 	fs     wal.FS // of the log
 	log    *wal.Log
@@ -114,6 +115,7 @@ type Store struct {
 
 	frozen  atomic.Bool
 	failing atomic.Bool // err is set
+	idle    atomic.Bool // one of these is: nothing is written any more
 	refused atomic.Uint64
 	noted   atomic.Uint64 // records
 	bytes   atomic.Uint64
@@ -187,7 +189,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opt: o, size: size, past: kept, wanted: make(chan struct{}, 1), space: usualSpace}
+	s := &Store{opt: o, size: size, roomy: o.Size / 4 * 3, past: kept, wanted: make(chan struct{}, 1), space: usualSpace}
 	if o.space != nil {
 		s.space = *o.space
 	}
@@ -485,7 +487,7 @@ func (s *Store) AdmitAll(bytes int64) error {
 		return nil
 	case s.failing.Load():
 		return s.Err()
-	case s.used()+bytes > s.opt.Size/4*3:
+	case s.used()+bytes > s.roomy:
 		return ErrFull
 	case s.log.Pending()+bytes > mostPending/2: // the rest is for turns
 		return wal.ErrBusy
@@ -494,7 +496,7 @@ func (s *Store) AdmitAll(bytes int64) error {
 }
 
 // full reports whether messages are refused. The last quarter is for turns that have been admitted, and for checkpoints.
-func (s *Store) full() bool { return s.used() > s.opt.Size/4*3 }
+func (s *Store) full() bool { return s.used() > s.roomy }
 
 // used is how many bytes the files have.
 func (s *Store) used() int64 {
@@ -538,6 +540,7 @@ func (s *Store) fail(err error) error {
 	first := s.err == nil
 	if first {
 		s.failing.Store(true)
+		s.idle.Store(true)
 		s.err, s.broke = fmt.Errorf("%w: %w", ErrFailed, err), s.opt.Clock.Now()
 	}
 	err, failed := s.err, s.failed
@@ -571,6 +574,7 @@ func (s *Store) Resting() {}
 // Freeze implements record.Freezer.
 func (s *Store) Freeze() {
 	s.frozen.Store(true)
+	s.idle.Store(true)
 	s.end()
 }
 

@@ -5,14 +5,15 @@ import "github.com/wasmactors/wasmactors/abi"
 // Direct is a recorder that also takes what nearly all messages lead to, without a value in between, and answers at once.
 type Direct interface {
 	Recorder
-	// Accepted is Note of a message that the mailbox of an actor has accepted at a time. The message is read until Accepted returns.
-	Accepted(by abi.Ref, time int64, e *Envelope)
+	// Accept is Admit of a [Gate], if the recorder is one, and Note of a message that the mailbox of an actor accepts at a time if there
+	// is no error. must says that it accepts the message in any case. e is read until Accept returns.
+	Accept(by abi.Ref, time int64, e *Envelope, must bool) error
 	// Handled is Turn, and an answer without an error. Where that answer cannot be given, now or at all, ok is false: then nothing
 	// was recorded, and Turn is called. after is Turn.After. h is read until Handled returns.
 	Handled(h *Handled) (after uint64, ok bool)
 }
 
-// Handled is the entry of a guest of one turn, about a message that was Accepted, which has ended well and could spend what its actor's
+// Handled is the entry of a guest of one turn, about a message that was accepted, which has ended well and could spend what its actor's
 // limits say.
 type Handled struct {
 	Actor       abi.Ref

@@ -18,6 +18,9 @@ func (m *Mailbox) Reserve(e *Envelope) error {
 	return nil
 }
 
+// Unreserve is the second half of a Push that does not come about after all.
+func (m *Mailbox) Unreserve(e *Envelope) { m.load.Add(-weightOf(e)) }
+
 // Enter is the second half of Push, of an envelope whose size has not changed since Reserve. It fails, with ErrClosed, only if the
 // mailbox has been closed since.
 func (m *Mailbox) Enter(e *Envelope) error {

@@ -84,11 +84,17 @@ func appendLength(body []byte, n, most int) []byte {
 	return append(body, byte(n))
 }
 
-// lengthBytes is how many bytes appendLength adds.
-func lengthBytes(most int) (n int) {
-	for n = 1; most >= 0x80; n++ {
-		most >>= 7
-	}
+// beginLong is appendLength of a record whose length is not yet known.
+//
+//go:noinline
+func beginLong(body []byte, most int) []byte { return appendLength(body, 0, most) }
+
+// endLong sets the length, which it returns, of the record that beginLong has begun at a place, and with which the body ends.
+//
+//go:noinline
+func endLong(body []byte, began, most int) int {
+	n := len(body) - began - len(appendLength(nil, 0, most))
+	appendLength(body[:began], n, most)
 	return n
 }
 

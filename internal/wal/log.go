@@ -248,9 +248,11 @@ func (l *Log) Begin(n int) (to []byte, first bool, err error) {
 	to, l.most = l.pending, n
 	first = len(to) == 0
 	if n < 0x80 {
-		return append(to, 0), first, nil
+		to = append(to, 0)
+	} else {
+		to = beginLong(to, n)
 	}
-	return appendLength(to, 0, n), first, nil
+	return to, first, nil
 }
 
 // End ends the record that was begun.
@@ -260,8 +262,7 @@ func (l *Log) End(to []byte) Position {
 	if l.most < 0x80 {
 		to[began] = byte(n)
 	} else {
-		n -= lengthBytes(l.most) - 1
-		appendLength(to[:began], n, l.most)
+		n = endLong(to, began, l.most)
 	}
 	if n > l.most {
 		panic("wal: a record is longer than was said")
