@@ -164,3 +164,69 @@ func TestHammerRecordedMailbox(t *testing.T) {
 		})
 	}
 }
+
+// late is a clock that is later at each look.
+type late struct {
+	Clock
+	at atomic.Int64
+}
+
+func (c *late) Now() time.Time { return time.Unix(0, c.at.Add(1000)) }
+
+// times is a recorder that notes when messages and turns are.
+type times struct {
+	record.Recorder
+	directly        bool
+	turns, messages map[abi.Ref]int64
+}
+
+func (r *times) Note(*record.Record) {}
+func (r *times) Turn(t *record.Turn) {
+	t.After, r.turns[t.Actor] = 1, t.Time
+	t.Answer(nil)
+}
+
+func (r *times) Accept(by abi.Ref, at int64, _ *record.Envelope, _ bool) error {
+	r.messages[by] = at
+	return nil
+}
+
+func (r *times) Handled(h *record.Handled) (uint64, bool) {
+	if r.directly {
+		r.turns[h.Actor] = h.Time
+	}
+	return 1, r.directly
+}
+
+// TestTimeOfARecordedMessage: what a recorded turn has sent has the time of the turn, and anything else that of its arrival.
+func TestTimeOfARecordedMessage(t *testing.T) {
+	for _, directly := range []bool{false, true} {
+		r := &times{directly: directly, turns: map[abi.Ref]int64{}, messages: map[abi.Ref]int64{}}
+		clock := &late{Clock: RealClock()}
+		s := newSystem(t, NewConfig("test").WithManual().WithClock(clock).WithRecorder(r))
+		props := counting(t, NewModule(load(t, newEngine(t), "testdata/puppet_batching.wasm")))
+		a, err := s.Spawn("a", props)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.Spawn("b", props)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.RunUntilIdle(100)
+		before := clock.at.Load()
+		if err := s.Tell(a, script(now(abi.AppendSend(nil, b.UID(), "", 0, 0, nil, script())))); err != nil {
+			t.Fatal(err)
+		}
+		s.RunUntilIdle(100)
+		if at := r.messages[a.UID()]; at <= before || at >= r.turns[a.UID()] {
+			t.Errorf("directly: %v: a message from outside at %d, where the clock was %d, and its turn at %d", directly, at, before, r.turns[a.UID()])
+		}
+		if sent, turn := r.messages[b.UID()], r.turns[a.UID()]; sent != turn || turn == 0 {
+			t.Errorf("directly: %v: what the turn of time %d has sent is of %d", directly, turn, sent)
+		}
+		if r.turns[b.UID()] <= r.turns[a.UID()] {
+			t.Errorf("directly: %v: the next turn is not later", directly)
+		}
+	}
+}

@@ -174,8 +174,8 @@ func TestLimitsOfWhatLooksOn(t *testing.T) {
 		without string
 		times   float64
 	}{"kept go": {"go", 1.05}, "kept wat": {"wat", 1.10}, "taped go": {"go", 1.05}, "taped wat": {"wat", 1.15},
-		// What these may cost at most today. The aims are 1.01, 1.10 and 1.35 times.
-		"beside wat": {"wat", 1.05}, "durable go": {"stepped go", 1.40}, "durable wat": {"stepped wat", 1.70}} {
+		// What these may cost at most today. The aims of the first two are 1.01 and 1.10 times.
+		"beside wat": {"wat", 1.05}, "durable go": {"stepped go", 1.18}, "durable wat": {"stepped wat", 1.35}} {
 		with, without := all[name], all[most.without]
 		if without.Instructions == 0 || with.Instructions > without.Instructions*most.times {
 			t.Errorf("%s may cost %.0f instructions, %.2f times %.0f", name, with.Instructions, with.Instructions/without.Instructions, without.Instructions)

@@ -130,7 +130,7 @@ func (k Kind) String() string {
 type Record struct {
 	Kind  Kind    `cbor:"1,keyasint"`
 	Actor abi.Ref `cbor:"2,keyasint"`
-	Time  int64   `cbor:"3,keyasint"` // by the system's clock, ns since 1970; of a guest's turn: what its header says
+	Time  int64   `cbor:"3,keyasint"` // by the system's clock, ns since 1970; of a guest's turn: what its header says; of what a recorded turn has sent: the turn's
 
 	Life    *Life    `cbor:"4,keyasint,omitempty"`
 	Message *Message `cbor:"5,keyasint,omitempty"`
