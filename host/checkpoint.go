@@ -348,7 +348,13 @@ func (p *repeats) restore(scr *scratch, x *saved.State) error {
 		p.left[x.Ref] = err == nil
 		return err
 	}
-	a, err := parent.reserve(nil, name, props, x.Ref)
+	if made := strings.TrimPrefix(name, "$"); !abi.ValidName([]byte(made)) { // the host has made up the name of one whose parent gave it none
+		return badName(name)
+	}
+	if err := props.check(); err != nil {
+		return err
+	}
+	a, err := reserveNamed(parent, nil, name, props, x.Ref)
 	if err == nil {
 		err = p.begins(a, w)
 	}

@@ -43,6 +43,11 @@ func (a *actor) reserve(scr *scratch, name string, p *Props, uid abi.Ref) (*acto
 	if name != "" && !abi.ValidName([]byte(name)) {
 		return nil, badName(name)
 	}
+	return reserveNamed(a, scr, name, p, uid)
+}
+
+// reserveNamed is reserve for a name that may also be one that the host has made up.
+func reserveNamed(a *actor, scr *scratch, name string, p *Props, uid abi.Ref) (*actor, error) {
 	if a.doomed() != nil {
 		return nil, ErrStopped
 	}
@@ -98,6 +103,7 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 			child.sys.places.Leave(&child.place, child.props.dispatch.isPinned())
 			return nil, ErrNameTaken
 		}
+		live(child, 1)
 		child.member.Child = child
 		return &child.member, nil
 	})
