@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/rest"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -35,77 +36,83 @@ import (
 var errNotNow = errors.New("host: an actor is between two states")
 
 // checkpoint copies the state of durable actors, which rest meanwhile. mark is called when everything that is recorded
-// later comes after the checkpoint; it must not block. each is called with the parts of the checkpoint, of which the first is
-// the head; children of /user that are kept, and those that have not returned, have none. n is how many actors there are. An actor whose
+// later comes after the checkpoint; it must not block. It returns who has changed, in the order of their start, or that all are copied who are
+// here: each is called with their parts, and with head comes that of /user. n is how many actors there are. An actor whose
 // state cannot be saved fails, and there is no checkpoint then.
-func checkpoint(ctx context.Context, s *System, mark func() error, kept func(abi.Ref) bool, each func([]byte) error) (n int, err error) {
+func checkpoint(ctx context.Context, s *System, mark func() ([]abi.Ref, bool, error), each func([]byte) error) (n int, head func() ([]byte, error), err error) {
 	d := s.durable
 	d.checkpoints.Lock()
 	defer d.checkpoints.Unlock()
-	if d.frozen.Load() {
-		return 0, ErrClosed
+	if d.rest.Frozen() {
+		return 0, nil, ErrClosed
 	}
-	defer thaw(s)
-	if err := keepSolid(ctx, s); err != nil {
-		return 0, err
+	release := away(s).Hold()
+	dormant.InOrder(away(s), &s.user.super.Family, uidOf)
+	release()
+	defer d.rest.Thaw()
+	if err := comeToRest(ctx, s, true); err != nil {
+		return 0, nil, err
 	}
 	d.spawning.Lock()
-	release := away(s).Hold() // behind spawning: who spawns may have one return
-	err = mark()
-	dormant.InOrder(away(s), &s.user.super.Family, uidOf)
-	all := treeOf(s)
-	n = len(all) + away(s).Len()
-	head := headOf(s, all)
+	release = away(s).Hold() // behind spawning: who spawns may have one return
+	changed, everybody, err := mark()
+	var all []resting
+	if everybody {
+		dormant.InOrder(away(s), &s.user.super.Family, uidOf)
+		for _, a := range treeOf(s) {
+			all = append(all, resting{a})
+		}
+	}
+	for _, ref := range changed {
+		if a := livingDurable(s, ref); a != nil {
+			all = append(all, resting{a})
+		}
+	}
+	n = d.rest.Actors() + away(s).Len()
+	h, lives := headOf(s), d.lives.Save()
 	release()
 	d.spawning.Unlock()
-	if err != nil {
-		return 0, err
-	}
-	var tooLarge []excess
-	b, err := saved.Encoder.Marshal(head)
 	if err == nil {
-		err = each(b)
+		slices.SortStableFunc(all, func(a, b resting) int { return cmp.Compare(len(a.elements), len(b.elements)) }) // behind their parents
+		err = rest.Copy(ctx, all, each)
 	}
-	for _, a := range all {
-		if err != nil {
-			return 0, err
-		}
-		if a.parent == s.user && kept != nil && kept(a.uid) {
-			continue
-		}
-		var state saved.State
-		if !visit(ctx, a, func() { err = wholeOf(a, &state) }) {
-			return 0, context.Cause(ctx)
-		}
-		if errors.Is(err, sandbox.ErrNotSaved) {
-			unsaved(a, "its state cannot be kept: "+strings.TrimPrefix(err.Error(), "runtime: "))
-		}
-		if err == nil {
-			b, err = saved.Encoder.Marshal(&state)
-		}
-		if most := a.rules.Load().limits.Durable; err == nil && most > 0 && int64(len(b)-state.Whole.Trial.Bytes()) > most {
-			tooLarge = append(tooLarge, excess{a, len(b)})
-		}
-		if err == nil {
-			err = each(b)
-		}
-	}
-	for _, x := range tooLarge { // after the checkpoint: they do not keep others from theirs
-		x.a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{
-			Kind: abi.FailureMemoryLimit, Reason: fmt.Sprintf("its state has %d bytes in the store, of at most %d: see limits.durable", x.bytes, x.a.rules.Load().limits.Durable),
-		}}})
-	}
-	return n, err
+	return n, func() ([]byte, error) {
+		h.Lives = lives()
+		return saved.Encoder.Marshal(h)
+	}, err
 }
 
-// excess is an actor with more bytes in a checkpoint than its limit.
-type excess struct {
-	a     *actor
-	bytes int
+// resting is an actor as a checkpoint sees it.
+type resting struct{ *actor }
+
+// Visit implements rest.Actor.
+func (a resting) Visit(ctx context.Context, f func()) bool {
+	for !a.place.Visit(f) {
+		if a.place.Wake(nil); a.sys.cfg.manual {
+			a.sys.RunUntilIdle(1 << 30)
+		}
+		if a.sys.durable.rest.Wait(ctx) != nil {
+			return false
+		}
+	}
+	return true
 }
 
-// unsaved fails an actor that keeps all others from their checkpoint. One that does so again after its restart stops.
-func unsaved(a *actor, why string) {
+// Save implements rest.Actor.
+func (a resting) Save(s *saved.State) error { return wholeOf(a.actor, s) }
+
+// Most implements rest.Actor.
+func (a resting) Most() int64 { return a.rules.Load().limits.Durable }
+
+// TooLarge implements rest.Actor.
+func (a resting) TooLarge(bytes int) {
+	a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{
+		Kind: abi.FailureMemoryLimit, Reason: fmt.Sprintf("its state has %d bytes in the store, of at most %d: see limits.durable", bytes, a.Most()),
+	}}})
+}
+
+// Unsaved implements rest.Actor: it keeps all others from their checkpoint. One that does so again after its restart stops.
+func (a resting) Unsaved(why string) {
 	d := a.sys.durable
 	if d.unsaved[a.uid] {
 		a.stop(nil, why)
@@ -116,71 +123,12 @@ func unsaved(a *actor, why string) {
 	a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{Kind: abi.FailureHost, Reason: why}}})
 }
 
-// keepSolid has durable actors rest, and then do nothing at all.
-func keepSolid(ctx context.Context, s *System) error {
-	d := s.durable
-	for {
-		if err := keepStill(ctx, s); err != nil {
-			return err
-		}
-		before := d.runs.Load()
-		all := append(durableOf(s), s.user)
-		if !atRest(all) {
-			continue
-		}
-		d.solid.Store(true)
-		for _, a := range all {
-			if !visit(ctx, a, func() {}) { // runs that have begun before are over
-				return context.Cause(ctx)
-			}
-		}
-		if d.runs.Load() == before {
-			return nil
-		}
-		d.solid.Store(false)
-		for _, a := range all {
-			a.place.Wake(nil)
-		}
+// livingDurable is the durable actor of a ref that is here and has not stopped, or nil.
+func livingDurable(s *System, ref abi.Ref) *actor {
+	if a := s.table.Peek(ref); a != nil && a.durable && a.parent != nil && a.life.State() != life.Stopped {
+		return a
 	}
-}
-
-// atRest reports whether none of the actors has something under way.
-func atRest(all []*actor) (rest bool) {
-	rest = true
-	for _, a := range all {
-		if !a.place.Visit(func() { rest = rest && !a.sealed.isHeld() && !a.sysq.Waiting() }) {
-			return false
-		}
-	}
-	return rest
-}
-
-// visit calls f as if it were a run of an actor whose runs do nothing; false if ctx ends before.
-func visit(ctx context.Context, a *actor, f func()) bool {
-	for !a.place.Visit(f) {
-		if a.place.Wake(nil); a.sys.cfg.manual {
-			a.sys.RunUntilIdle(1 << 30)
-		}
-		select {
-		case <-a.sys.durable.ran:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
-}
-
-// thaw lets durable actors go on.
-func thaw(s *System) {
-	d := s.durable
-	d.solid.Store(false)
-	if !d.frozen.Load() {
-		d.still.Store(false)
-	}
-	s.user.place.Wake(nil)
-	for _, a := range durableOf(s) {
-		a.place.Wake(nil)
-	}
+	return nil
 }
 
 // treeOf are the durable actors, each behind its parent, siblings in the order of their start.
@@ -198,12 +146,10 @@ func treeOf(s *System) (all []*actor) {
 	return all
 }
 
-func headOf(s *System, all []*actor) *saved.Head {
+// headOf is the head of a checkpoint without lives.
+func headOf(s *System) *saved.Head {
 	h := &saved.Head{Version: saved.Version, Super: s.user.super.Save(uidOf), Jitter: s.user.dice.Save()}
-	h.Super.Undecided = slices.DeleteFunc(h.Super.Undecided, func(r supervisor.ReportState) bool {
-		return !slices.ContainsFunc(all, func(a *actor) bool { return a.uid == r.Of })
-	})
-	h.Lives = s.durable.lives.Save()
+	h.Super.Undecided = slices.DeleteFunc(h.Super.Undecided, func(r supervisor.ReportState) bool { return livingDurable(s, r.Of) == nil })
 	return h
 }
 

@@ -58,6 +58,9 @@ func (a recorded) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *a
 		return done, f, false
 	}
 	s.sealedEntry, s.held, s.start = o, true, nil
+	if r := restOf(a.actor); r != nil {
+		r.Hold(1)
+	}
 	a.life.Hold(life.Commit)
 	s.batch, scr.batch = scr.batch, s.batch[:0]
 	s.cmds, scr.cmds = scr.cmds, s.cmds[:0]
@@ -89,6 +92,9 @@ func (a recorded) settle(scr *scratch) bool {
 		return false
 	}
 	s.held, scr.after, scr.afterAt = false, s.turn.After, s.turn.Time
+	if r := restOf(a.actor); r != nil {
+		r.Hold(-1)
+	}
 	a.life.LetGo(life.Commit)
 	s.batch, scr.batch = scr.batch[:0], s.batch
 	s.cmds, scr.cmds = scr.cmds[:0], s.cmds
@@ -150,18 +156,19 @@ func (a recorded) Run(w *dispatch.Worker) (more bool) {
 	if p := a.sys.repeats.Load(); p != nil {
 		return p.run(a.actor, w)
 	}
-	if d := a.sys.durable; d != nil {
-		if d.solid.Load() && (a.parent != nil && a.durable || a.actor == a.sys.user) {
-			d.over()
-			return false
-		}
-		if a.parent == nil || (d.still.Load() || a.life.Held(life.Still)) && isStill(a.actor) || a.sealed.isHeld() {
-			d.runs.Add(1)
-			defer d.over()
-			return a.spell(w)
-		}
+	r := restOf(a.actor)
+	if r == nil {
+		return a.spell(w)
 	}
-	return a.spell(w)
+	if !r.Begin(a.actor, uint64(a.uid), a.parent == nil || a.sysq.Waiting() || a.sealed.isHeld()) {
+		return false
+	}
+	if a.parent != nil {
+		keepStill(a.actor, r)
+	}
+	more = a.spell(w)
+	r.End(uint64(a.uid))
+	return more
 }
 
 // spell is a run that may handle something.

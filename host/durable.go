@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/lives"
+	"github.com/wasmactors/wasmactors/host/internal/rest"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -44,7 +43,7 @@ func newDurability(cfg *Config, from *Secret) *durability {
 		return nil
 	}
 	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
-	return &durability{fresh: &fresh, ran: make(chan struct{}, 1), lives: lives.New(from), unsaved: map[abi.Ref]bool{}}
+	return &durability{fresh: &fresh, rest: rest.New(func(a *actor) { a.place.Wake(nil) }), lives: lives.New(from), unsaved: map[abi.Ref]bool{}}
 }
 
 // namedRef is the ref of the next life of an actor below a guardian; false if it does not follow from the name.
@@ -56,97 +55,36 @@ func namedRef(guardian *actor, name string) (ref abi.Ref, ok bool) {
 	return d.lives.Next(guardian.uid, guardian.path+"/"+name)
 }
 
-// isStill reports whether the actor handles no messages for now: what it was to be told is told.
-func isStill(a *actor) bool {
-	d := a.sys.durable
-	if d == nil || !a.durable || a.parent == nil {
-		return false
-	}
-	still := d.still.Load()
-	switch {
-	case still && !a.life.Held(life.Still):
-		a.life.Hold(life.Still)
-	case !still && a.life.Held(life.Still):
-		a.life.LetGo(life.Still)
-	}
-	return still
-}
-
-// durableOf are the durable actors that have not ended: in the order of their paths if somebody may notice it.
-func durableOf(s *System) (all []*actor) {
-	s.table.Each(func(a *actor) {
-		if a.durable && a.parent != nil {
-			all = append(all, a)
-		}
-	})
-	if s.cfg.manual { // elsewhere a million would be sorted whenever they have to rest
-		slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
-	}
-	return all
-}
-
-// over says that a run which was counted is over.
-func (d *durability) over() {
-	select {
-	case d.ran <- struct{}{}:
-	default:
-	}
-}
-
 // errNoRest is for durable actors of a simulation that cannot come to rest, such as when their recorder has failed.
 var errNoRest = errors.New("host: durable actors do not come to rest")
 
-// keepStill has durable actors handle no more messages, and waits until none of their turns waits for the recorder and
-// nothing that they tell each other is under way. What comes for them waits in their mailboxes.
-func keepStill(ctx context.Context, s *System) error {
-	s.durable.still.Store(true)
-	stuck := 0
-	for quiet := 0; quiet < 2; {
-		before := s.durable.runs.Load()
-		all, rest := append(durableOf(s), s.user), true
-		for _, a := range all {
-			ok := false
-			if !a.place.Visit(func() { ok = !a.sealed.isHeld() && !a.sysq.Waiting() }) {
-				a.place.Wake(nil) // the run that is under way may not be counted, the one after it is
+// comeToRest has durable actors handle no more messages, and waits until none of their turns waits for the recorder and
+// nothing that they tell each other is under way. What comes for them waits in their mailboxes. With solid they do nothing at all then.
+func comeToRest(ctx context.Context, s *System, solid bool) error {
+	r, stuck := s.durable.rest, 0
+	return r.Come(solid, func() error {
+		if !s.cfg.manual {
+			return r.Wait(ctx)
+		}
+		n := s.RunUntilIdle(1 << 30)
+		if x, ok := s.cfg.recorder.(record.Stepper); ok && x.Steps() { // time says nothing: nobody else is at work
+			if stuck++; n > 0 || x.Work() {
+				stuck = 0
 			}
-			rest = rest && ok
-		}
-		if rest && s.durable.runs.Load() == before {
-			quiet++
-			continue
-		}
-		quiet = 0
-		if s.cfg.manual {
-			n := s.RunUntilIdle(1 << 30)
-			if r, ok := s.cfg.recorder.(record.Stepper); ok && r.Steps() { // time says nothing: nobody else is at work
-				if stuck++; n > 0 || r.Work() {
-					stuck = 0
-				}
-				if stuck > 2 {
-					return errNoRest
-				}
-				continue
+			if stuck > 2 {
+				return errNoRest
 			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			runtime.Gosched() // the recorder's goroutine has a held turn go on, which runs here
-			continue
+			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-s.durable.ran: // whoever was not at rest runs, or waits for an answer that has it run
-		}
-	}
-	return nil
+		runtime.Gosched() // the recorder's goroutine has a held turn go on, which runs here
+		return context.Cause(ctx)
+	})
 }
 
 // freezeDurable is for a system that is about to stop its actors. The durable ones do not stop for good: nothing of their
 // end is recorded, and they have no last turn.
 func freezeDurable(s *System) {
-	if d := s.durable; d != nil && !d.frozen.Swap(true) {
-		d.still.Store(true)
+	if d := s.durable; d != nil && d.rest.Freeze() {
 		away(s).Drop()
 		if f, ok := s.cfg.recorder.(record.Freezer); ok {
 			f.Freeze()
@@ -156,7 +94,7 @@ func freezeDurable(s *System) {
 
 // isFrozen reports whether the actor ends with the process and not for good.
 func isFrozen(a *actor) bool {
-	return a.durable && a.sys.durable != nil && a.sys.durable.frozen.Load()
+	return a.durable && a.sys.durable != nil && a.sys.durable.rest.Frozen()
 }
 
 // beginAnew is for an actor that was made before a system was rebuilt, and is not itself. What it was sent by
@@ -170,8 +108,8 @@ func beginAnew(a *actor) {
 			watches := m.Kind == sysmail.Signal && (m.Signal.Kind == signal.Watch || m.Signal.Kind == signal.Unwatch)
 			return m.Kind != sysmail.Start && m.Kind != sysmail.Look && !watches
 		})
-		a.sysq.Done(items)
-		a.sysq.PutBack(kept)
+		owe(a, a.sysq.Done(items))
+		owe(a, a.sysq.PutBack(kept))
 		var back []*Envelope
 		for e := a.box.Pop(); e != nil; e = a.box.Pop() {
 			by := s.here(e.Sender)
@@ -234,14 +172,14 @@ func concernsDurable(a *actor, m *sysmail.Msg) bool {
 // closeDurable prepares the end of a system: durable actors come to rest, their recorder may look at them, and nothing of
 // what follows is recorded.
 func closeDurable(ctx context.Context, s *System) {
-	if s.durable == nil || s.durable.frozen.Load() {
+	if s.durable == nil || s.durable.rest.Frozen() {
 		return
 	}
 	s.durable.checkpoints.Lock()
 	defer s.durable.checkpoints.Unlock()
-	rest, cancel := context.WithTimeout(ctx, s.cfg.grace)
+	until, cancel := context.WithTimeout(ctx, s.cfg.grace)
 	defer cancel()
-	err := keepStill(rest, s)
+	err := comeToRest(until, s, false)
 	if f, ok := s.cfg.recorder.(record.Freezer); ok && err == nil {
 		f.Resting()
 	}

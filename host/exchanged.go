@@ -84,7 +84,7 @@ func noteExchange(a *actor, all []record.Exchange, at int64) error {
 	switch {
 	case len(all) == 0:
 		return nil
-	case d != nil && d.frozen.Load():
+	case d != nil && d.rest.Frozen():
 		return errEnds
 	}
 	if g, ok := a.sys.cfg.recorder.(record.Gate); ok {

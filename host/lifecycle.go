@@ -373,6 +373,7 @@ func (a *actor) finishStop(scr *scratch) {
 		a.sys.totals.Add(a.props.typ, &a.tally, &a.counted) // before it leaves the table, so that its figures are never missing
 	}
 	a.sys.table.Remove(a.uid)
+	live(a, -1)
 	noteLife(a, record.Ended)
 	a.sys.recent.Add(a.uid, a.path)
 	if a.sys.cfg.tracer != nil {
@@ -385,7 +386,8 @@ func (a *actor) finishStop(scr *scratch) {
 	for _, uid := range a.work.Watch.Watched() {
 		a.sys.signal(scr, uid, signal.Signal{Kind: signal.Unwatch, From: a.uid})
 	}
-	left := a.sysq.Close()
+	left, owed := a.sysq.Close()
+	owe(a, owed)
 	// Watchers that are notified find the place and the name free. Only a keeper frees the name itself: the next
 	// actor of that name begins with the messages that come back.
 	a.box.CloseAccount()

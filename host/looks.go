@@ -49,7 +49,7 @@ func (a *actor) newTurn(scr *scratch) *turn.Turn {
 func newSealed(a *actor) *sealed {
 	return &sealed{wake: func() {
 		if a.place.Wake(nil); a.sys.durable != nil {
-			a.sys.durable.over()
+			a.sys.durable.rest.Over()
 		}
 	}}
 }

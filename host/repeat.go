@@ -30,8 +30,8 @@ import (
 
 func init() {
 	rebuild.Open, rebuild.Look = openRepeats, lookFor
-	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() error, kept func(abi.Ref) bool, each func([]byte) error) (int, error) {
-		return checkpoint(ctx, system.(*System), mark, kept, each)
+	rebuild.Checkpoint = func(ctx context.Context, system any, mark func() ([]abi.Ref, bool, error), each func([]byte) error) (int, func() ([]byte, error), error) {
+		return checkpoint(ctx, system.(*System), mark, each)
 	}
 	rebuild.Part = saved.Part
 	rebuild.Freeze = func(system any) { freezeDurable(system.(*System)) }
@@ -201,7 +201,7 @@ func (p *repeats) setAside(a *actor, scr *scratch) {
 			a.system(scr, &items[i])
 		}
 	}
-	a.sysq.Done(items)
+	owe(a, a.sysq.Done(items))
 }
 
 // committed compares a turn with its record; false if there is none.
@@ -506,7 +506,7 @@ func (p *repeats) Release() {
 			held = append(held, sysmail.Msg{Kind: sysmail.Instance})
 		}
 		if len(held) > 0 {
-			a.sysq.PutBack(held)
+			owe(a, a.sysq.PutBack(held))
 		}
 		if !a.durable {
 			beginAnew(a)

@@ -86,6 +86,8 @@ func (p *repeats) back(r *dormant.Row, part []byte) error {
 	})
 	if err == nil && (refusal != family.Admitted || !s.table.Put(m.Child.uid, m.Child)) {
 		err = ErrNameTaken
+	} else if err == nil {
+		live(m.Child, 1)
 	}
 	return err
 }

@@ -167,7 +167,12 @@ func (a *actor) killFor(reason string) {
 
 // post sends a system message; false if the actor has gone.
 func (a *actor) post(scr *scratch, m sysmail.Msg) bool {
-	if !a.sysq.Push(&m) {
+	owe(a, 1) // before it is there
+	ok, first := a.sysq.Push(&m)
+	if !first {
+		owe(a, -1)
+	}
+	if !ok {
 		return false
 	}
 	a.place.Wake(scr.worker())

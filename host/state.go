@@ -26,6 +26,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/price"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
+	"github.com/wasmactors/wasmactors/host/internal/rest"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
@@ -113,13 +114,9 @@ type taps struct {
 
 // durability is what a system with a store has besides its recorder.
 type durability struct {
-	fresh   *Secret       // of actors that begin anew in each process
-	still   atomic.Bool   // durable actors handle no messages
-	frozen  atomic.Bool   // the system ends: nothing is recorded any more
-	solid   atomic.Bool   // durable actors, and /user, do nothing at all: their states are copied
-	leaving atomic.Int64  // messages and signals that wait for their turn to be durable
-	runs    atomic.Uint64 // of durable actors, and of guardians, while still is set
-	ran     chan struct{} // one of them is over, or can begin
+	fresh   *Secret            // of actors that begin anew in each process
+	rest    *rest.Rest[*actor] // of durable actors, and of guardians
+	leaving atomic.Int64       // messages and signals that wait for their turn to be durable
 
 	checkpoints sync.Mutex
 	unsaved     map[abi.Ref]bool // actors that have failed because their state could not be saved

@@ -18,11 +18,11 @@ func (a *actor) handleSystem(scr *scratch) {
 		items := a.sysq.Take()
 		for i := range items {
 			if a.system(scr, &items[i]); a.sealed.isHeld() {
-				a.sysq.PutBack(items[i+1:])
+				owe(a, a.sysq.PutBack(items[i+1:]))
 				return
 			}
 		}
-		a.sysq.Done(items)
+		owe(a, a.sysq.Done(items))
 	}
 	if a.asleep.Load() {
 		a.sysq.Trim()

@@ -214,7 +214,7 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration, compacts
 	defer s.writing.Unlock()
 	ctx, cancel := context.WithTimeoutCause(s.stop, patience, errors.New("durable actors have not come to rest in time"))
 	defer cancel()
-	c := &making{store: s, packer: newPacker(), all: s.all, compacts: compacts}
+	c := &making{store: s, packer: newPacker(), all: s.all, passing: s.book.Passing(), compacts: compacts}
 	before := s.opt.Clock.Now()
 	defer func() {
 		if err != nil { // all of that is still to be repeated, and to be written
@@ -223,8 +223,12 @@ func (s *Store) checkpoint(system *host.System, patience time.Duration, compacts
 			s.untold = c.touched
 		}
 	}()
-	c.actors, err = port.Checkpoint(ctx, system, c.mark, c.keeps, c.take)
+	var head func() ([]byte, error)
+	c.actors, head, err = port.Checkpoint(ctx, system, c.mark, c.take)
 	pause := s.opt.Clock.Now().Sub(before)
+	if err == nil {
+		err = c.takeHead(head)
+	}
 	for err == nil && len(c.raw) > 0 {
 		err = c.pack()
 	}

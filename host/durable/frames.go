@@ -43,6 +43,7 @@ func newPacker() *packer {
 // add adds a part, which is about of.
 func (p *packer) add(of *port.PartOf, b []byte) {
 	if of.Path == "" {
+		p.cut() // it is the first one of its frame
 		p.change.Head, p.change.Busy = len(p.change.Frames), of.Busy
 		p.put(b)
 		return

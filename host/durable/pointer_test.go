@@ -71,7 +71,7 @@ func (w *written) making(head []byte) *making {
 		w.t.Fatal(err)
 	}
 	if c.touched == nil {
-		c.touched = map[abi.Ref]struct{}{}
+		c.touched = map[abi.Ref]uint64{}
 	}
 	c.packer.add(&port.PartOf{Busy: w.r.IntN(8) == 0}, head)
 	return c
@@ -103,7 +103,7 @@ func (w *written) checkpoint(whole bool) *pointer {
 	for _, e := range w.book.Entries(nil) {
 		switch w.r.IntN(8) {
 		case 0:
-			c.touched[e.Ref] = struct{}{}
+			c.touched[e.Ref] = 0
 		case 1, 2:
 			c.packer.add(w.actor(e.Ref), noise())
 			c.actors++

@@ -145,12 +145,12 @@ type Store struct {
 	writing sync.Mutex         // a checkpoint is being made
 
 	// Starting and checkpoints have these.
-	book   *dormant.Book        // of the last checkpoint
-	chain  chain                // that it is the end of
-	shelf  *shelf               // reads the parts
-	away   *dormant.Actors      // that have not returned; nil: there are none
-	untold map[abi.Ref]struct{} // that were touched before the mark of a checkpoint that was given up
-	all    bool                 // the next checkpoint has the parts of all actors
+	book   *dormant.Book      // of the last checkpoint
+	chain  chain              // that it is the end of
+	shelf  *shelf             // reads the parts
+	away   *dormant.Actors    // that have not returned; nil: there are none
+	untold map[abi.Ref]uint64 // that were touched before the mark of a checkpoint that was given up
+	all    bool               // the next checkpoint has the parts of all actors
 	space  space
 
 	probation *record.Probation // that was remembered last; nil: none was

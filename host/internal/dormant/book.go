@@ -58,6 +58,7 @@ type row struct {
 	frame  uint32
 	sort   uint16 // from 1; 0: it has something under way
 	slot   uint16 // in the frame
+	below  uint32 // how many have it as their parent
 	length uint8  // of the name
 	state  rowState
 }
@@ -65,8 +66,9 @@ type row struct {
 type rowState uint8
 
 const (
-	gone rowState = 1 << iota // it has stopped for good
-	away                      // it has not returned
+	gone   rowState = 1 << iota // it has stopped for good
+	away                        // it has not returned
+	steady                      // it changes only with records about it, though it has something under way or is no child of /user
 )
 
 // sortRow is a sort with the number of actors of it.
@@ -131,7 +133,9 @@ func (b *Book) add(r row) {
 		}
 	}
 	b.rows = append(b.rows, r)
-	b.live++
+	if b.live++; r.parent >= 0 {
+		b.rows[r.parent].below++
+	}
 	b.enter(len(b.rows) - 1)
 }
 
@@ -205,12 +209,41 @@ func (b *Book) Has(ref abi.Ref) bool {
 	return b.find(ref) >= 0
 }
 
-// Inert reports whether it has an actor that is a child of /user and, as its part is, has nothing under way.
-func (b *Book) Inert(ref abi.Ref) bool {
+// Stays reports whether it has an actor whose part is its state as long as no record is about it.
+func (b *Book) Stays(ref abi.Ref) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	i := b.find(ref)
-	return i >= 0 && b.rows[i].sort != 0 && b.rows[i].parent < 0
+	return i >= 0 && b.rows[i].stays()
+}
+
+// stays reports whether the part of an actor is its state as long as no record is about it: it is inert, or was seen to be steady. A start does
+// not know of the latter.
+func (r *row) stays() bool { return r.state&steady != 0 || r.sort != 0 && r.parent < 0 }
+
+// Passing are the actors whose parts may not be their states, though no record is about them.
+func (b *Book) Passing() (all []abi.Ref) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for i := range b.rows {
+		if r := &b.rows[i]; r.state&gone == 0 && !r.stays() {
+			all = append(all, r.ref)
+		}
+	}
+	return all
+}
+
+// Note notes who is steady of those that a change has written, when the book has it. Nobody looks at the book meanwhile but those who return.
+func (b *Book) Note(c *Change) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range c.Parts {
+		if p := &c.Parts[i]; p.Of != nil && p.Of.Steady {
+			if at := b.find(p.Ref); at >= 0 {
+				b.rows[at].state |= steady
+			}
+		}
+	}
 }
 
 // Place is where an actor is in the order of all; of another one behind all.

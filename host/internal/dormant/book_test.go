@@ -126,7 +126,16 @@ func (w *diary) step(whole bool) {
 			c.Parts[i].Of = &w.all[w.find(ref)].of
 		}
 	}
-	c.Settle()
+	w.book.Settle(c)
+	above := map[abi.Ref]bool{}
+	for _, k := range w.all {
+		above[k.of.Parent] = true
+	}
+	for _, p := range c.Parts {
+		if p.Of != nil && p.Of.Sort != "" && above[p.Of.Ref] {
+			t.Fatalf("%s is inert, and others are below it", p.Of.Path)
+		}
+	}
 	if n, err := w.book.After(c); err != nil || n != len(w.all) {
 		t.Fatalf("%d actors instead of %d: %v", n, len(w.all), err)
 	}
@@ -208,13 +217,13 @@ func TestBooksSayWhatWasWrittenLast(t *testing.T) {
 				if want := fmt.Sprintf("%d %s below %d, %x at %v", k.of.Ref, k.of.Name, up, sort, k.at); got[i] != want {
 					t.Fatalf("actor %d: %s, want %s", i, got[i], want)
 				}
-				if inert := w.book.Inert(k.of.Ref); inert != (sort != "" && up == 0) || !w.book.Has(k.of.Ref) || w.book.Place(k.of.Ref) >= w.book.Place(1) {
+				if inert := w.book.Stays(k.of.Ref); inert != (sort != "" && up == 0) || !w.book.Has(k.of.Ref) || w.book.Place(k.of.Ref) >= w.book.Place(1) {
 					t.Fatalf("%+v: inert %v", k.of, inert)
 				}
 			}
 			inert := 0
 			for _, k := range w.all {
-				if w.book.Inert(k.of.Ref) && !w.book.busy { // else /user may be about to do something with them
+				if w.book.Stays(k.of.Ref) && !w.book.busy { // else /user may be about to do something with them
 					inert++
 				}
 			}

@@ -52,13 +52,24 @@ type PartAt struct {
 // errChange says that a change does not fit the book.
 var errChange = errors.New("the checkpoint does not fit the one before it")
 
-// Settle says which actors of the change are inert: none that others are below, or whose parent decides about it.
-func (c *Change) Settle() {
+// Settle says which actors of the change are inert: none that others are below, or whose parent decides about it. The change has who is gone.
+func (b *Book) Settle(c *Change) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	left := map[int32]uint32{} // of parents: children that are gone
+	for _, ref := range c.Gone {
+		if i := b.find(ref); i >= 0 && b.rows[i].parent >= 0 {
+			left[b.rows[i].parent]++
+		}
+	}
 	above, busy := map[abi.Ref]bool{}, map[abi.Ref]bool{}
 	for i := range c.Parts {
 		if of := c.Parts[i].Of; of != nil {
 			above[of.Parent] = true
 			busy[of.Ref] = of.Busy
+			if i := b.find(of.Ref); i >= 0 && b.rows[i].below > left[int32(i)] {
+				above[of.Ref] = true
+			}
 		}
 	}
 	for i := range c.Parts {
@@ -456,6 +467,7 @@ func (b *Book) readRows(p *parser, from uint32, n int) {
 			own := &b.rows[i]
 			b.sorted(own.sort, -1)
 			own.turns, own.life, own.held, own.sort = r.turns, r.life, r.held, r.sort
+			own.state &^= steady
 			b.sorted(own.sort, 1)
 			continue
 		}
@@ -487,6 +499,9 @@ func (b *Book) remove(i int) {
 	r := &b.rows[i]
 	b.drop(r.frame)
 	b.sorted(r.sort, -1)
+	if r.parent >= 0 {
+		b.rows[r.parent].below--
+	}
 	if r.state&away != 0 {
 		b.away--
 	}

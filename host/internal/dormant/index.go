@@ -37,6 +37,7 @@ type Part struct {
 	Busy bool
 	// Sort is that of an inert actor as text; empty: it has something under way, or may have.
 	Sort        string
+	Steady      bool // whatever it has under way, its state changes with records about it, and with nothing else
 	Incarnation uint64
 	Held        int // bytes of its guest's state
 }

@@ -5,6 +5,7 @@ package lives
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -67,15 +68,18 @@ func (t *Table) Lived(guardian abi.Ref, path string, ref abi.Ref) bool {
 	return false
 }
 
-// Save is all lives, sorted by path.
-func (t *Table) Save() (all []saved.Lives) {
+// Save copies all lives; what it returns sorts them by path, later.
+func (t *Table) Save() func() []saved.Lives {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for path, n := range t.next {
-		all = append(all, saved.Lives{Path: path, N: n})
+	next := maps.Clone(t.next)
+	return func() (all []saved.Lives) {
+		for path, n := range next {
+			all = append(all, saved.Lives{Path: path, N: n})
+		}
+		slices.SortFunc(all, func(a, b saved.Lives) int { return strings.Compare(a.Path, b.Path) })
+		return all
 	}
-	slices.SortFunc(all, func(a, b saved.Lives) int { return strings.Compare(a.Path, b.Path) })
-	return all
 }
 
 // Load adds saved lives.

@@ -59,12 +59,12 @@ func TestSavedLives(t *testing.T) {
 	}
 	a.Next(guardian, "/user/a")
 	want := []saved.Lives{{Path: "/user/a", N: 1}, {Path: "/user/b", N: 2}}
-	if got := a.Save(); !slices.Equal(got, want) {
+	if got := a.Save()(); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 	a.Load([]saved.Lives{{Path: "/user/a", N: 5}, {Path: "/user/b", N: 1}})
 	want = []saved.Lives{{Path: "/user/a", N: 5}, {Path: "/user/b", N: 2}}
-	if got := a.Save(); !slices.Equal(got, want) {
+	if got := a.Save()(); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 }

@@ -41,10 +41,11 @@ var ErrCode = errors.New("its code has changed since its state was recorded")
 var Freeze func(system any)
 
 // Checkpoint copies the state of durable actors of a system. They rest until it returns. mark is called once, when all
-// that will be recorded comes after the checkpoint and all that was recorded is in it. Then kept is asked of children of /user that have
-// returned: the state of those for whom it is true is not copied, nor that of those who have not returned. each is called with the parts.
-// n is how many actors there are, with these. It fails if ctx ends before all rest. Package host sets it.
-var Checkpoint func(ctx context.Context, system any, mark func() error, kept func(abi.Ref) bool, each func(part []byte) error) (n int, err error)
+// that will be recorded comes after the checkpoint and all that was recorded is in it. It returns whose states are copied, of those who are here
+// and have not stopped, in the order of their start, or that these are all. each is called with the parts, those of parents before those of their children,
+// and head, which is called later, makes the part of /user. n is how many actors there are, with those who have not returned. It fails if ctx ends before
+// all rest. Package host sets it.
+var Checkpoint func(ctx context.Context, system any, mark func() (changed []abi.Ref, all bool, err error), each func(part []byte) error) (n int, head func() ([]byte, error), err error)
 
 // Part describes a part of a checkpoint: an actor, or the head, which has no path. Package host sets it.
 var Part func(b []byte) (PartOf, error)

@@ -24,10 +24,16 @@ func (s *State) child() Child {
 // inert reports whether nothing is under way in an actor: it does nothing until somebody turns to it.
 func (s *State) inert() bool {
 	w := s.Whole
+	return s.steady() && len(w.Mail) == 0 && w.Due == 0 && !w.Waits && s.Receive == 0 &&
+		len(s.Timers)+len(s.Asks)+len(s.Watches)+len(s.Stash)+len(s.Lookouts)+len(s.Children) == 0
+}
+
+// steady reports whether the state stays what it is as long as no record is about the actor: it runs, and nobody decides about it.
+func (s *State) steady() bool {
+	w := s.Whole
 	return w.Noted != nil && !w.Noted.Suspended && w.Life == life.Running && w.Begun && w.Suspended == 0 && !w.Paused && !w.Below && !w.Crowded && !w.Failed &&
 		w.Cause == nil && w.Ended == 0 && w.Start == nil && w.Restart == nil && w.Grace == nil && w.Trial == nil && len(w.Next) == 0 &&
-		len(w.Mail) == 0 && w.Due == 0 && !w.Waits && s.Receive == 0 && len(s.Guest) > 0 && !busy(&w.Super) &&
-		len(s.Timers)+len(s.Asks)+len(s.Watches)+len(s.Stash)+len(s.Lookouts)+len(s.Children) == 0
+		len(s.Guest) > 0 && !busy(&w.Super)
 }
 
 // busy reports whether a supervisor has to decide about children, or is about to carry out what it has decided.

@@ -244,6 +244,7 @@ func Part(b []byte) (rebuild.PartOf, error) {
 	if s.inert() {
 		of.Sort = s.sort()
 	}
+	of.Steady = s.steady()
 	if s.Whole.Trial != nil {
 		of.Codes[2] = s.Whole.Trial.Code
 	}
