@@ -118,7 +118,7 @@ func TestOnlyClustersImportNodes(t *testing.T) {
 			switch {
 			case nats && rel != "host/cluster/natscluster" && rel != "cmd/wasmactors":
 				t.Errorf("%s imports %s", rel, i)
-			case node && !strings.HasPrefix(rel, "host/cluster") && rel != "host/bundle" && rel != "cmd/wasmactors" && !strings.HasPrefix(rel, "host/scenario"):
+			case node && !strings.HasPrefix(rel, "host/cluster") && rel != "host/bundle" && rel != "host/testkit/nodekit" && rel != "cmd/wasmactors" && !strings.HasPrefix(rel, "host/scenario"):
 				t.Errorf("%s imports %s", rel, i)
 			}
 		}
