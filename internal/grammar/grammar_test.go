@@ -58,6 +58,7 @@ func TestChecks(t *testing.T) {
 		{"flag", "perhaps", "1", "3:7: flag must be true or false (a flag), not a number"},
 		{"whole", "9", "10", "3:8: whole must be at most 9, not 10"},
 		{"whole", "-1", "-2", "3:8: whole must be at least -1, not -2"},
+		{"whole", "007", "010", "3:8: whole must be at most 9, not 010"},
 		{"whole", "true", "1.5", "3:8: whole must be a whole number (a number), not a number"},
 		{"whole", "0x9", "99999999999999999999", "3:8: whole must be a whole number"},
 		{"number", "0.5", "1.5", "3:9: number must be at most 1, not 1.5"},

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -9,9 +10,11 @@ import (
 	"github.com/wasmactors/wasmactors/internal/plainjson"
 )
 
-// WholeOf is the value of a whole number.
+// WholeOf is the value of a whole number: decimal digits, also behind zeros, or what else YAML has, such as 0x10.
 func WholeOf(n *yaml.Node) (i int64, err error) {
-	err = n.Decode(&i)
+	if i, err = strconv.ParseInt(n.Value, 10, 64); err != nil {
+		err = n.Decode(&i)
+	}
 	return i, err
 }
 
@@ -23,7 +26,8 @@ func Scalar(n *yaml.Node) (any, error) {
 	case "!!bool":
 		return strings.EqualFold(n.Value, "true"), nil
 	case "!!int":
-		if i, err := WholeOf(n); err == nil {
+		var i int64
+		if n.Decode(&i) == nil {
 			return i, nil
 		}
 		var u uint64

@@ -76,7 +76,7 @@ var kindNames = [...]string{"anything", "a text", "true or false", "a whole numb
 
 // KindName is how errors call values of the shape.
 func (s *Shape) KindName() string {
-	if s.Kind == OwnKind {
+	if s = s.Resolved(); s.Kind == OwnKind {
 		return s.Own.Name
 	}
 	return kindNames[s.Kind]
