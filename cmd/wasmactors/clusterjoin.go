@@ -216,7 +216,7 @@ func (x *membership) make(cfg cluster.Config) (n *cluster.Node, trusted *cluster
 		cfg.Control = func(m cluster.Member) bool { return trusted.Trusts(m) }
 	}
 	if n, err = cluster.New(cfg); err == nil {
-		trusted = n.Trusting(func(m cluster.Member) bool { return x.identity.RightTo(m, x.bundle) == nil })
+		trusted = n.Trusting(func(m cluster.Member) error { return x.identity.RightTo(m, x.bundle) })
 	}
 	return n, trusted, err
 }

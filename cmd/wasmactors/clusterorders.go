@@ -58,17 +58,10 @@ func (x *membership) mayAsk(number uint16) error {
 		return nil
 	}
 	m, ok := n.Member(number)
-	switch {
-	case !ok:
+	if !ok {
 		return errors.New("the node that asks is not known")
-	case trusted.Trusts(m):
-		return nil
 	}
-	err := x.identity.RightTo(m, x.bundle)
-	if err == nil {
-		err = errors.New("the node that asks is another one by now")
-	}
-	return err
+	return trusted.Why(m)
 }
 
 // refused tells that something another node has asked for was not done.

@@ -6,7 +6,7 @@ import "sync"
 // keys, children and topics, whatever they write into the directory. Its methods may be called by any goroutine.
 type Trusted struct {
 	*Node
-	may func(Member) bool
+	why func(Member) error
 
 	mu    sync.Mutex
 	known map[uint16]judged // at most one for each number
@@ -15,26 +15,29 @@ type Trusted struct {
 // judged is what was found out about a life of a node: its identity stays.
 type judged struct {
 	born uint64
-	ok   bool
+	why  error
 }
 
-// Trusting is the node, for what may have to do with some members only. may is asked once for each life of a node, by any goroutine, and must
-// not block; of a member only its Name, Number, Born and Identity count.
-func (n *Node) Trusting(may func(Member) bool) *Trusted {
-	return &Trusted{Node: n, may: may, known: map[uint16]judged{}}
+// Trusting is the node, for what may have to do with some members only. why says why one has no right to the bundle, nil if it has; it is asked
+// once for each life of a node, by any goroutine, and must not block. Of a member only its Name, Number, Born and Identity count.
+func (n *Node) Trusting(why func(Member) error) *Trusted {
+	return &Trusted{Node: n, why: why, known: map[uint16]judged{}}
 }
 
-// Trusts reports whether a member has a right to the bundle. This node itself has.
-func (t *Trusted) Trusts(m Member) bool {
+// Why says why a member has no right to the bundle; nil: it has.
+func (t *Trusted) Why(m Member) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j, ok := t.known[m.Number]
 	if !ok || j.born != m.Born {
-		j = judged{m.Born, t.may(m)}
+		j = judged{m.Born, t.why(m)}
 		t.known[m.Number] = j
 	}
-	return j.ok
+	return j.why
 }
+
+// Trusts reports whether a member has a right to the bundle.
+func (t *Trusted) Trusts(m Member) bool { return t.Why(m) == nil }
 
 // Members are the nodes that are there and have a right to the bundle, by their numbers.
 func (t *Trusted) Members() (all []Member) {

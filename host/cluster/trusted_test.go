@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,8 +56,13 @@ func TestAnEntryThatSaysToBeAnother(t *testing.T) {
 func TestMembersWithoutARight(t *testing.T) {
 	w := join(t, 3, nil)
 	a, b, c := w.members[0], w.members[1], w.members[2]
-	asked := 0
-	x := a.Trusting(func(m cluster.Member) bool { asked++; return m.Name == "n1" })
+	asked, why := 0, errors.New("it is of another bundle")
+	x := a.Trusting(func(m cluster.Member) error {
+		if asked++; m.Name == "n1" {
+			return nil
+		}
+		return why
+	})
 	numbers := func() (all []uint16) {
 		for _, m := range x.Members() {
 			all = append(all, m.Number)
@@ -68,6 +74,11 @@ func TestMembersWithoutARight(t *testing.T) {
 	}
 	if x.Gone(a.self.Number, a.self.Born) || x.Gone(b.self.Number, b.self.Born) || !x.Gone(c.self.Number, c.self.Born) || !x.Gone(c.self.Number, c.self.Born+1000) || x.Gone(17, 5) {
 		t.Error("another one is gone than the member without a right")
+	}
+	for _, o := range []*member{b, c} { // again and again
+		if m, _ := a.Member(o.self.Number); x.Trusts(m) != (o == b) || (x.Why(m) == why) != (o == c) {
+			t.Errorf("node %d: %v", o.self.Number, x.Why(m))
+		}
 	}
 	if numbers(); asked != 2 {
 		t.Errorf("it was asked %d times for two lives", asked)

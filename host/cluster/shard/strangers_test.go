@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,7 +19,12 @@ func strangers(t *testing.T) *sim {
 	s := newSim(4, map[string]int{}, broken{})
 	s.calm = true
 	s.sees = func(l *life) Node {
-		return l.node.Trusting(func(m cluster.Member) bool { return m.Name != "n3" || l.name == "n3" })
+		return l.node.Trusting(func(m cluster.Member) error {
+			if m.Name == "n3" && l.name != "n3" {
+				return errors.New("it is of another bundle")
+			}
+			return nil
+		})
 	}
 	t.Cleanup(func() {
 		if s.close(); s.failure != "" {
