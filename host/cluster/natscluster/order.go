@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/wasmactors/wasmactors/host/cluster"
 )
 
@@ -32,14 +30,6 @@ type signedOrder struct {
 	Order       []byte `cbor:"2,keyasint"`
 	Signature   []byte `cbor:"3,keyasint"`
 }
-
-var orderDecoder = func() cbor.DecMode {
-	mode, err := cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxNestedLevels: 4, MaxArrayElements: 16, MaxMapPairs: 16, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField}.DecMode()
-	if err != nil {
-		panic(err)
-	}
-	return mode
-}()
 
 // digest is what is signed of an order.
 func (d *Description) digest(to cluster.Member, bundle string, order []byte) []byte {
@@ -67,7 +57,7 @@ func (id *Identity) SignOrder(to cluster.Member, bundle string, order []byte) ([
 // carried out: it is none, or not for this start of the node, or its signer has no right to the bundle.
 func (id *Identity) OpenOrder(self cluster.Member, bundle string, b []byte) (order []byte, by string, err error) {
 	var s signedOrder
-	if len(b) > MaxSignedOrder || orderDecoder.Unmarshal(b, &s) != nil || len(s.Order) > MaxOrder || len(s.Certificate) > maxCertificate {
+	if len(b) > MaxSignedOrder || strict.Unmarshal(b, &s) != nil || len(s.Order) > MaxOrder || len(s.Certificate) > maxCertificate {
 		return nil, "", errors.New("it is malformed")
 	}
 	c, err := x509.ParseCertificate(s.Certificate)

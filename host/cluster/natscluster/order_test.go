@@ -46,7 +46,7 @@ func TestOrders(t *testing.T) {
 	later.ID++
 	stranger := founded(t, 1, 1)[0]
 	changed := signedOrder{}
-	if err := orderDecoder.Unmarshal(sign(shop, self, "shop"), &changed); err != nil {
+	if err := strict.Unmarshal(sign(shop, self, "shop"), &changed); err != nil {
 		t.Fatal(err)
 	}
 	changed.Order = []byte("delete bob")
