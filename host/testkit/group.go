@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func (g *Group) rest(t testing.TB) {
 	for more := true; more; {
 		more = false
 		for i := 0; i < len(g.kits); i++ { // there may be new ones meanwhile
-			if k := g.kits[i]; k.ended == "" && (k.o.runs == nil || k.o.runs()) {
+			if k := g.kits[i]; k.o.runs == nil || k.o.runs() {
 				more = k.rest() || more
 			}
 		}
@@ -59,23 +60,23 @@ func (g *Group) rest(t testing.TB) {
 
 // remove forgets a kit.
 func (g *Group) remove(k *Kit) {
-	var left []*Kit
-	for _, x := range g.kits {
-		if x != k {
-			left = append(left, x)
-		}
-	}
-	g.kits = left
+	g.kits = slices.DeleteFunc(g.kits, func(x *Kit) bool { return x == k })
 }
 
 // Until lets time pass for all until a condition holds, for d at most, and reports whether it does. A group may have no kits.
 func (g *Group) Until(t testing.TB, d time.Duration, is func() bool) bool {
 	t.Helper()
+	return g.until(t, d, is, maxSpells, func() string { return "" })
+}
+
+// until is Until, for so many timers at most: then the test fails, and waits says what waits.
+func (g *Group) until(t testing.TB, d time.Duration, is func() bool, timers int, waits func() string) bool {
+	t.Helper()
 	if g.running {
 		t.Fatal("testkit: what is called between the turns of a group cannot wait")
 	}
 	end := g.clock.Now().Add(max(d, 0))
-	for range maxSpells {
+	for range timers {
 		g.rest(t)
 		if is() {
 			return true
@@ -88,6 +89,6 @@ func (g *Group) Until(t testing.TB, d time.Duration, is func() bool) bool {
 		}
 		g.clock.Advance(next.Sub(g.clock.Now()))
 	}
-	t.Fatalf("testkit: %d timers before %v: one without an end?", maxSpells, end)
+	t.Fatalf("testkit: %d timers before %v: one without an end?%s", timers, end, waits())
 	return false
 }

@@ -121,22 +121,17 @@ func New(t testing.TB, opts ...Option) *Kit {
 	case o.real && o.group != nil:
 		t.Fatal("testkit: a kit in a group has virtual time, and RealTime none")
 	}
-	k := &Kit{t: t, o: o, changed: make(chan struct{})}
+	if !o.real && o.group == nil {
+		In(NewGroup(), nil, nil)(&o)
+	}
+	k := &Kit{t: t, o: o, clock: host.RealClock(), changed: make(chan struct{})}
 	k.faults.init(k)
 	cfg := host.NewConfig("test").WithSeed(o.seed).WithGuardian(k.direct.guardian(o.guardian))
 	for _, change := range o.change {
 		cfg = change(cfg)
 	}
-	switch {
-	case o.real:
-		k.clock = host.RealClock()
-	case o.group != nil:
+	if o.group != nil {
 		k.virtual, k.clock = o.group.clock, o.clock
-	default:
-		k.virtual = host.NewVirtualClock(start)
-		k.clock = k.virtual
-	}
-	if !o.real {
 		cfg = cfg.WithManual().WithClock(k.clock)
 	}
 	if o.nested {
@@ -287,7 +282,7 @@ func (k *Kit) Run() {
 	}
 	k.enter()
 	defer k.leave()
-	k.runUntilIdle()
+	k.o.group.rest(k.t)
 }
 
 // Advance lets time pass. What becomes due is handled in the order of time, and everything that
@@ -311,17 +306,7 @@ func (k *Kit) enter() {
 
 func (k *Kit) leave() { k.running = false }
 
-// runUntilIdle runs what there is to do, without time going on.
-func (k *Kit) runUntilIdle() {
-	k.t.Helper()
-	if k.o.group != nil {
-		k.o.group.rest(k.t)
-		return
-	}
-	k.rest()
-}
-
-// rest is runUntilIdle of this system alone. It reports whether there was anything to do.
+// rest runs what there is to do in this system, without time going on. It reports whether there was anything.
 func (k *Kit) rest() (any bool) {
 	k.t.Helper()
 	for {
@@ -354,25 +339,7 @@ func (k *Kit) until(d time.Duration, ready func() bool) bool {
 	}
 	k.enter()
 	defer k.leave()
-	if k.o.group != nil {
-		return k.o.group.Until(k.t, d, ready)
-	}
-	end := k.Now().Add(max(d, 0))
-	for range k.o.spells {
-		k.runUntilIdle()
-		if ready() {
-			return true
-		}
-		next, ok := k.virtual.Next()
-		if !ok || next.After(end) {
-			k.virtual.Advance(end.Sub(k.Now()))
-			k.runUntilIdle()
-			return ready()
-		}
-		k.virtual.Advance(next.Sub(k.Now()))
-	}
-	k.t.Fatalf("testkit: %d timers before %v: one without an end?%s", k.o.spells, end, k.waits())
-	return false
+	return k.o.group.until(k.t, d, ready, k.o.spells, k.waits)
 }
 
 func (k *Kit) untilReal(d time.Duration, ready func() bool) bool {
