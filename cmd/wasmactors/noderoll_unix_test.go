@@ -70,6 +70,18 @@ func (o *operators) watch(ctx context.Context) (wait func()) {
 	return all.Wait
 }
 
+// operate has operators start processes again that a roll ends, until end is called.
+func (f *field) operate() (o *operators, end func()) {
+	f.t.Helper()
+	o = &operators{f: f, pids: f.t.TempDir(), broken: map[string]bool{}}
+	for _, p := range f.nodes {
+		o.note(p)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	wait := o.watch(ctx)
+	return o, func() { stop(); wait() }
+}
+
 // All nodes are replaced one at a time, while each question that does not come by the node that is replaced is answered. One whose
 // process does not come back, and one whose command fails, end the roll, and the others go on.
 func TestNodesAreRolled(t *testing.T) {
@@ -81,13 +93,8 @@ func TestNodesAreRolled(t *testing.T) {
 	f.start(f.nodes...)
 	keys := someKeys(24)
 	f.settle(keys)
-	o := &operators{f: f, pids: t.TempDir(), broken: map[string]bool{}}
-	for _, p := range f.nodes {
-		o.note(p)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	wait := o.watch(ctx)
-	defer func() { stop(); wait() }()
+	o, end := f.operate()
+	defer end()
 	seat := f.nodes[1]
 	roll := func(restart string, more ...string) (int, rolled, string) {
 		t.Helper()

@@ -39,12 +39,9 @@ func (p *process) told(message string) (text string, ok bool) {
 	return text, true
 }
 
-// Children of one node run on two others, in processes, with code that those fetch. They are restarted there, and stopped from here; when
-// their node is killed the parent is told, once.
-func TestChildrenOnOtherNodes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three processes for some seconds")
-	}
+// fieldOfCrew starts three nodes: the first has the boss, and the others take workers, whose code they fetch.
+func fieldOfCrew(t *testing.T) *field {
+	t.Helper()
 	f := fieldOf(t, 3, frontOfCrew)
 	code, err := crewCode()
 	if err != nil {
@@ -55,11 +52,21 @@ func TestChildrenOnOtherNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	front := f.nodes[0]
 	for _, p := range f.nodes[1:] {
 		p.file, p.args = "back.yaml", []string{"--allow", "code=m/worker"}
 	}
 	f.start(f.nodes...)
+	return f
+}
+
+// Children of one node run on two others, in processes, with code that those fetch. They are restarted there, and stopped from here; when
+// their node is killed the parent is told, once.
+func TestChildrenOnOtherNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three processes for some seconds")
+	}
+	f := fieldOfCrew(t)
+	front := f.nodes[0]
 	type who struct{ node, life, asked uint64 }
 	ask := func(name string) (w who, err error) {
 		text, ok := front.told("who " + name)

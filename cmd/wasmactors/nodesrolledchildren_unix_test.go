@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,28 +21,10 @@ func TestNodesWithChildrenOfOthersAreRolled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three processes for half a minute")
 	}
-	f := fieldOf(t, 3, frontOfCrew)
-	code, err := crewCode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"crew.wasm": string(code), "back.yaml": backOfCrew} {
-		if err := os.WriteFile(filepath.Join(f.bundle, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f := fieldOfCrew(t)
 	front := f.nodes[0]
-	for _, p := range f.nodes[1:] {
-		p.file, p.args = "back.yaml", []string{"--allow", "code=m/worker"}
-	}
-	f.start(f.nodes...)
-	o := &operators{f: f, pids: t.TempDir(), broken: map[string]bool{}}
-	for _, p := range f.nodes {
-		o.note(p)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	wait := o.watch(ctx)
-	defer func() { stop(); wait() }()
+	o, end := f.operate()
+	defer end()
 
 	on := map[string]uint64{} // the nodes of the workers
 	hire := func(name string) {
@@ -79,20 +59,22 @@ func TestNodesWithChildrenOfOthersAreRolled(t *testing.T) {
 			t.Fatalf("%d: %v %s %s", code, err, stdout, stderr)
 		}
 	}
+	times := map[string]int{} // how often the node of a worker has ended
 	for _, p := range f.nodes[1:] {
 		before := map[string]bool{}
 		for name, number := range on {
 			if numbers[number] == p.name {
 				before[name] = true
+				times[name]++
 			}
 		}
 		roll(p.name)
-		told, _ := "", false
+		told := ""
 		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 			told, _ = front.told("gone")
 			missing := 0
 			for name := range before {
-				if !strings.Contains(told, name+": ") {
+				if strings.Count(told, name+": ") < times[name] {
 					missing++
 				}
 			}
@@ -101,8 +83,8 @@ func TestNodesWithChildrenOfOthersAreRolled(t *testing.T) {
 			}
 		}
 		for name := range before {
-			if n := strings.Count(told, name+": "); n < 1 || strings.Count(told, name+": node gone") != n {
-				t.Errorf("%s was on %s, which was rolled: the parent is told %q", name, p.name, told)
+			if n := strings.Count(told, name+": "); n != times[name] || strings.Count(told, name+": node gone") != n {
+				t.Errorf("%s was on %s, which was rolled, its node has ended %d times: the parent is told %q", name, p.name, times[name], told)
 			}
 			hire(name)
 		}
