@@ -40,7 +40,7 @@ func (s *Store) Accept(by abi.Ref, at int64, e *record.Envelope, must bool) erro
 	return nil
 }
 
-// beginsOne is begins.
+// beginsOne is begins, which it calls only at the first record of a batch.
 func (s *Store) beginsOne(first bool) {
 	if first {
 		s.begins(first)
@@ -115,7 +115,7 @@ func isPlain(e *record.Envelope) bool {
 	return e.Kind == abi.KindMessage && uint64(e.Flags)|e.Correlation|uint64(e.Due) == 0 && len(e.Headers) == 0
 }
 
-// sizeOf is messageSize.
+// sizeOf is messageSize of a message in its envelope.
 func sizeOf(e *record.Envelope, plain bool) int {
 	n := messageBytes + len(e.SenderPath) + len(e.Headers) + len(e.Payload)
 	if !plain {

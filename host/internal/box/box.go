@@ -166,8 +166,8 @@ func (b *Box) WhyFull() error {
 	return fullOfBytes
 }
 
-// Full reports whether a message of a size cannot get in, whatever the account has room for. What takes in the messages itself says so
-// only when it is asked to: a recorder hears of it then.
+// Full reports whether a message of a size cannot get in, whatever the account has room for. It is false where Other takes messages in: that
+// says so itself when it is given one, so that a recorder hears of it.
 func (b *Box) Full(size int) bool {
 	return b.Other == nil && (b.Usual.Len() >= b.limits.Messages || b.Usual.Bytes()+int64(size) > b.limits.Bytes) && !b.Usual.Closed()
 }

@@ -134,9 +134,6 @@ func (r *Rest[A]) Over() {
 	}
 }
 
-// Ran is told when Over is called.
-func (r *Rest[A]) Ran() <-chan struct{} { return r.ran }
-
 // look is what the runs have come to, and whether nothing is under way.
 func (r *Rest[A]) look() (now [shards]uint64, calm bool) {
 	calm = true
