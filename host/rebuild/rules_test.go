@@ -301,11 +301,33 @@ func TestItGoesOnAfterTheCrash(t *testing.T) {
 	}
 }
 
-// What was refused when it was sent does not arrive later.
+// What was refused when it was sent, or handed on, does not arrive later.
 func TestWhatWasRefusedStaysRefused(t *testing.T) {
+	add := script(rec(recAdd, 1))
+	sends := script(rec(0, 0, send("/user/other", add)))
+	t.Run("sent", func(t *testing.T) { staysRefused(t, "wat", sends, add) })
+	t.Run("sent last", func(t *testing.T) { staysRefused(t, "wat", sends, nil) })
+	t.Run("handed on", func(t *testing.T) { staysRefused(t, "via", add, "done") })
+	t.Run("handed on last", func(t *testing.T) { staysRefused(t, "via", add, nil) })
+}
+
+// staysRefused has an actor be told a message three times, which it sends on to one that has room for one, and then another message, with which
+// it is done with those; nil: there is none, so that only what was recorded says what was refused.
+func staysRefused(t *testing.T, by string, message, last any) {
 	puppets := puppetImage(t)
 	cast := map[string]host.Props{
 		"wat": puppet(puppets), "other": puppet(puppets).WithLimits(host.Limits{Mailbox: 1}),
+		"via": host.Func(func(ctx *host.Context, m host.Message) error {
+			var text string
+			if m.Kind != abi.KindMessage || m.Decode(&text) == nil {
+				return nil
+			}
+			to, err := ctx.System().Lookup("/user/other")
+			if err == nil {
+				_ = ctx.Forward(to) // or there is no room
+			}
+			return err
+		}),
 	}
 	w := newWorld(t, puppets, nil)
 	defer w.end()
@@ -314,7 +336,7 @@ func TestWhatWasRefusedStaysRefused(t *testing.T) {
 		for w.RunUntilIdle(1<<20) > 0 || w.j.flush() {
 		}
 	}
-	for _, name := range []string{"wat", "other"} {
+	for _, name := range []string{"wat", "other", "via"} {
 		ref, err := w.Spawn(name, cast[name])
 		if err != nil {
 			t.Fatal(err)
@@ -325,9 +347,8 @@ func TestWhatWasRefusedStaysRefused(t *testing.T) {
 	if err := w.Operate().Pause(at["other"], false); err != nil {
 		t.Fatal(err)
 	}
-	add := script(rec(recAdd, 1))
 	for range 3 { // the first one fills the mailbox
-		if err := w.Tell(at["wat"], script(rec(0, 0, send("/user/other", add)))); err != nil {
+		if err := w.Tell(at[by], message); err != nil {
 			t.Fatal(err)
 		}
 		rest(w)
@@ -336,10 +357,12 @@ func TestWhatWasRefusedStaysRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest(w)
-	if err := w.Tell(at["wat"], add); err != nil { // when it begins with this, it is done with the others
-		t.Fatal(err)
+	if last != nil {
+		if err := w.Tell(at[by], last); err != nil {
+			t.Fatal(err)
+		}
+		rest(w)
 	}
-	rest(w)
 	records, err := w.j.read(len(w.j.log))
 	if err != nil {
 		t.Fatal(err)
