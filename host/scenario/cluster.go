@@ -35,6 +35,8 @@ type nodes struct {
 	parts []partition
 	next  int // whose turn is next
 
+	faults map[string]*faultList // of actors that are spread over the nodes, wherever messages to them are sent, by path
+
 	drawn   time.Time // when a simulation has last asked what happens to nodes
 	numbers uint64    // of its parts
 }
@@ -65,7 +67,7 @@ type life struct {
 
 // join starts all nodes, and waits until they have found each other.
 func (w *world) join() error {
-	n := &nodes{net: simnet.On(w.clock, w.scenario.seed), names: map[uint16]string{}}
+	n := &nodes{net: simnet.On(w.clock, w.scenario.seed), names: map[uint16]string{}, faults: map[string]*faultList{}}
 	w.cluster = n
 	base := w.place.bundle
 	for _, o := range w.scenario.nodes {
@@ -280,6 +282,16 @@ func (n *nodes) cut() {
 		}
 	}
 	n.net.CutBy(parts, len(n.all), machines)
+}
+
+// faultsOf are the faults of messages to an actor that is spread over the nodes.
+func (n *nodes) faultsOf(path string) *faultList {
+	l := n.faults[path]
+	if l == nil {
+		l = &faultList{}
+		n.faults[path] = l
+	}
+	return l
 }
 
 func (n *nodes) of(name string) *member {

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/keyed"
 )
 
@@ -22,6 +23,38 @@ type fault struct {
 	reason string
 }
 
+// faultList are the faults that messages to an actor are still to meet. Any goroutine may use it.
+type faultList struct {
+	mu   sync.Mutex
+	list []*fault
+}
+
+func (l *faultList) add(f *fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, f)
+}
+
+// next is the fault that a message to a key meets; nil for none.
+func (l *faultList) next(key func() string) *fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, f := range l.list {
+		if f.of != "" && f.of != key() {
+			continue
+		}
+		f.left--
+		if f.verb == "crash" && f.left > 0 {
+			continue
+		}
+		if f.left <= 0 {
+			l.list = slices.Delete(l.list, i, i+1)
+		}
+		return f
+	}
+	return nil
+}
+
 // faultyMailbox is the mailbox of an actor whose messages meet faults of a scenario: it sees each message
 // before the mailbox that the manifest has chosen. It counts messages that somebody has sent, but no
 // envelopes of the host.
@@ -31,10 +64,12 @@ type faultyMailbox struct {
 	world *world
 	at    *place
 	keys  keyed.Config // of a keyed actor
+	only  string       // the one key of a singleton
+	all   *faultList   // of messages that are sent on any node; nil: the actor's messages stay on theirs
+	here  faultList    // of those that are sent on this node
 	host  host.MailboxHost
 
 	mu       sync.Mutex
-	faults   []*fault
 	passed   []*overtaken // overtaken by the next message
 	failing  bool
 	crashing map[*host.Envelope]*fault // the actor fails instead of handling them
@@ -74,6 +109,12 @@ func (w *world) faultyMailbox(path string, a *bundle.Actor) func(host.MailboxLim
 			m.keys = keyed.New(host.Props{}).WithField(k.Field)
 			if k.Header != "" {
 				m.keys = m.keys.WithHeader(k.Header)
+			}
+			if k.Single {
+				m.only = a.Name
+			}
+			if w.cluster != nil && k.Scope == bundle.ScopeCluster {
+				m.all = w.cluster.faultsOf(path)
 			}
 		}
 		p.faultyMailboxes[path] = m
@@ -122,39 +163,34 @@ func (m *faultyMailbox) Close(drain func(*host.Envelope)) {
 	})
 }
 
-func (m *faultyMailbox) add(f *fault) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults = append(m.faults, f)
-}
-
-// next is the fault that a message meets; nil for none.
+// next is the fault that a message meets; nil for none. Messages to a key of the cluster are seen where they are sent: what one region passes
+// on to another, and what regions tell each other, meets none.
 func (m *faultyMailbox) next(e *host.Envelope) *fault {
-	if !host.IsMail(e) {
+	if !host.IsMail(e) || m.all != nil && shard.BetweenRegions(e.Headers, below(e)) {
 		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i, f := range m.faults {
-		if f.of != "" && f.of != m.keyOf(e) {
-			continue
-		}
-		f.left--
-		if f.verb == "crash" && f.left > 0 {
-			continue
-		}
-		if f.left <= 0 {
-			m.faults = slices.Delete(m.faults, i, i+1)
-		}
+	key := func() string { return m.keyOf(e) }
+	if f := m.here.next(key); f != nil || m.all == nil {
 		return f
 	}
-	return nil
+	return m.all.next(key)
+}
+
+// below is the name below the actor that a message is for.
+func below(e *host.Envelope) string {
+	if e.Attached == nil {
+		return ""
+	}
+	return e.Attached.Below
 }
 
 // keyOf is the name of the key that a message is for; "" if there is none.
 func (m *faultyMailbox) keyOf(e *host.Envelope) string {
-	if e.Attached != nil && e.Attached.Below != "" {
-		return e.Attached.Below
+	if name := below(e); name != "" {
+		return name
+	}
+	if m.only != "" {
+		return m.only
 	}
 	name, _ := m.keys.NameOf(host.Message{Kind: e.Kind, Headers: e.Headers, Payload: e.Payload})
 	return name

@@ -49,7 +49,7 @@ func TestEnvelopesAreUsedAgain(t *testing.T) {
 		}
 	}
 	first, second := &host.Envelope{}, &host.Envelope{}
-	m.add(&fault{verb: "reorder", left: 1})
+	m.here.add(&fault{verb: "reorder", left: 1})
 	push(first, 1)
 	came()
 	push(second, 2)
@@ -61,7 +61,7 @@ func TestEnvelopesAreUsedAgain(t *testing.T) {
 	m.passed = append(m.passed, o)
 	m.letPassed()
 	box.got = nil
-	m.add(&fault{verb: "reorder", left: 1})
+	m.here.add(&fault{verb: "reorder", left: 1})
 	push(first, 3)
 	m.notPassed(o)
 	came()
@@ -100,7 +100,7 @@ func TestTheDoomedAreForgottenWithTheirMessage(t *testing.T) {
 		m, owner := &faultyMailbox{HostedMailbox: box, path: "/user/a", world: w, at: w.place, crashing: map[*host.Envelope]*fault{}}, &dropping{}
 		m.Hosted(owner)
 		used, other := &host.Envelope{Kind: abi.KindMessage, Correlation: 1}, &host.Envelope{Kind: abi.KindMessage, Correlation: 2}
-		m.add(&fault{verb: "crash", left: 1})
+		m.here.add(&fault{verb: "crash", left: 1})
 		if err := m.Push(used); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestTheDoomedAreForgottenWithTheirMessage(t *testing.T) {
 		if e := m.Peek(); e == nil || e.Correlation != 3 {
 			t.Errorf("%s: %+v is taken for the message before", c.name, e)
 		}
-		m.add(&fault{verb: "crash", left: 1})
+		m.here.add(&fault{verb: "crash", left: 1})
 		if err := m.Push(other); err != nil {
 			t.Fatal(err)
 		}

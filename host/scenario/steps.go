@@ -291,7 +291,11 @@ func (w *world) addFault(s *step, f *fault) error {
 	if m == nil {
 		return &stepError{what: fmt.Sprintf("%s has not been started", path)}
 	}
-	m.add(f)
+	if m.all != nil && !w.pinned {
+		m.all.add(f)
+	} else {
+		m.here.add(f)
+	}
 	return nil
 }
 

@@ -81,6 +81,16 @@ func (t tag) String() string {
 	return string(append(b, t.name...))
 }
 
+// BetweenRegions reports whether a message is an order of a region, or one that a region passes on to another: not one that somebody sends
+// to a key. below is the name below the region that the message is for.
+func BetweenRegions(headers []byte, below string) bool {
+	if isTag(below) {
+		return true
+	}
+	_, ok := abi.FindHeader(headers, Header)
+	return ok
+}
+
 func isTag(below string) bool { return strings.IndexByte(below, ':') >= 0 }
 
 func parseTag(below string) (t tag, ok bool) {
