@@ -232,6 +232,9 @@ func (x *simulating) choose(list []*scenario.Scenario) ([]*scenario.Scenario, er
 	if len(list) == 0 {
 		return nil, usage("there is no scenario to simulate: scenarios stand in *%s beside the manifest", scenario.Suffix)
 	}
+	if len(x.on) > 0 && !slices.ContainsFunc(list, func(s *scenario.Scenario) bool { return s.Meets(x.on) }) {
+		return nil, usage("--faults: all of these are for scenarios with nodes, and those that are chosen have none")
+	}
 	return list, nil
 }
 

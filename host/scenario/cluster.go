@@ -38,7 +38,8 @@ type nodes struct {
 	faults map[string]*faultList // of actors that are spread over the nodes, wherever messages to them are sent, by path
 
 	drawn   time.Time // when a simulation has last asked what happens to nodes
-	numbers uint64    // of its parts
+	numbers uint64    // of its parts and troubles
+	trouble uint64    // the number of the last trouble of what nodes keep together
 }
 
 // member is a node, whether it runs or not.

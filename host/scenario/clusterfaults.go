@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/cluster/simnet"
 	"github.com/wasmactors/wasmactors/host/simulate"
 )
 
@@ -30,6 +31,14 @@ func (w *world) nodeFaults() error {
 	if w.cluster == nil || w.clock.Now().Before(w.scenario.start) || w.simulated.over {
 		return nil
 	}
+	if f, yes := w.simulated.run.Cluster(Lease); yes {
+		switch f.Class {
+		case simulate.Death:
+			w.killAll(f)
+		case simulate.DiskFails:
+			w.troubleKept(f)
+		}
+	}
 	for _, m := range w.cluster.all {
 		if m.life == nil || m.life.place.sys == nil || !m.life.machine.Runs() {
 			continue // it has enough to do
@@ -51,6 +60,32 @@ func (w *world) nodeFaults() error {
 		}
 	}
 	return nil
+}
+
+// killAll kills all nodes at once, which begin again one after the other.
+func (w *world) killAll(f simulate.NodeFault) {
+	w.noteOf("", "killed, and started after %v", f.For)
+	for i, m := range w.cluster.all {
+		w.killNode(m)
+		w.clock.AfterFunc(f.For+time.Duration(i)*time.Duration(f.Arg%uint64(Lease/4)), func() { m.due = true })
+	}
+}
+
+// troubleKept has what nodes keep together - the directory, journals, what services share - be late for a while, answer twice, or not,
+// whether it has done what it was asked to or not. Nodes may lose their leases.
+func (w *world) troubleKept(f simulate.NodeFault) {
+	n := w.cluster
+	often := func(i uint) int { return int(f.Arg >> (8 * i) % 10 * 100) } // in thousandths
+	n.net.Faults = simnet.Faults{Late: often(0), Twice: often(1), Fail: often(2), Behind: often(3), Most: Lease / 2}
+	n.numbers++
+	number := n.numbers
+	n.trouble = number
+	w.noteOf("", "what is kept together is in trouble for %v", f.For)
+	w.clock.AfterFunc(f.For, func() {
+		if n.trouble == number {
+			n.net.Faults = simnet.Faults{}
+		}
+	})
 }
 
 // partNode parts a node from some others, or from all and the directory.
@@ -103,6 +138,8 @@ func (w *world) calmNodes() {
 		return
 	}
 	w.healNodes()
+	w.cluster.net.Faults = simnet.Faults{}
+	w.plainNodes()
 	for _, m := range w.cluster.all {
 		w.resumeNode(m)
 		w.startNode(m)

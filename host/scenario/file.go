@@ -164,6 +164,7 @@ func (c *checker) scenario(n, defaults *yaml.Node) *Scenario {
 		s.steps = append(s.steps, step{verb: c.verbOf(x), n: x, fakes: c.fakes(grammar.At(x, "http"))})
 	}
 	c.nodeSteps(s)
+	c.withstands(s, n)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestSimulatedNodes(t *testing.T) {
 			met[f.Class]++
 		}
 	}
-	for _, c := range []simulate.Class{simulate.NodeKill, simulate.NodePause, simulate.NodePart} {
+	for _, c := range []simulate.Class{simulate.NodeKill, simulate.NodePause, simulate.NodePart, simulate.Crash, simulate.Drop, simulate.Late} {
 		if met[c] < len(one)/2 {
 			t.Errorf("too few faults: %v", met)
 		}
@@ -82,7 +83,7 @@ func TestSimulatedNodes(t *testing.T) {
 		}
 	}
 	wrong := ledger("forgetful")
-	for _, class := range []string{"all", "node-kill", "node-pause", "node-part"} {
+	for _, class := range []string{"all", "node-kill", "node-pause", "node-part"} { // after a death of all nothing is missing: all begins anew
 		found := violations(swept(t, wrong, class, 6))
 		if found["invariant no money is lost or made"] == 0 {
 			t.Errorf("%s: an account that is in memory only is not found: %v", class, found)
@@ -93,6 +94,32 @@ func TestSimulatedNodes(t *testing.T) {
 	}
 }
 
+// TestFaultsOfTheWholeCluster: code is exchanged on single nodes, and what nodes keep together is in trouble: leases are lost by that alone.
+func TestFaultsOfTheWholeCluster(t *testing.T) {
+	skipCompiling(t)
+	st, b := opened(t, "../../samples/ledger/cluster.yaml")
+	all := loaded(t, b, "../../samples/ledger/cluster_test.yaml")
+	x := staging{st: st, b: b, s: all[len(all)-1], o: Simulating{For: simulatedFor}}
+	for class, lines := range map[string][]string{
+		"upgrade": {`a: upgrade: [1-9]\d* actors`, `b: upgrade: [1-9]\d* actors`, `c: upgrade: [1-9]\d* actors`},
+		"disk":    {`all: what is kept together is in trouble for `, `: cluster: .*lease could not be renewed`},
+		"death":   {`all: killed, and started after `},
+	} {
+		var tails []string
+		for _, o := range swept(t, x, class, 60) {
+			if o.Failed() {
+				t.Errorf("%s, seed %d: %+v %v\n%s", class, o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
+			}
+			tails = append(tails, o.Tail...)
+		}
+		for _, line := range lines {
+			if !regexp.MustCompile(line).MatchString(strings.Join(tails, "\n")) {
+				t.Errorf("%s: nowhere is there %q", class, line)
+			}
+		}
+	}
+}
+
 // simulatedFor is virtual time in which nodes have time to fail and come back.
 const simulatedFor = 15 * time.Second
 
@@ -100,17 +127,20 @@ const simulatedFor = 15 * time.Second
 func TestNodesThatCannotBe(t *testing.T) {
 	const nodes = "scenarios:\n- name: x\n  nodes: 3\n  steps:\n  "
 	for text, want := range map[string]string{
-		"scenarios: [{name: x, nodes: 17, steps: [{advance: 1s}]}]":                     "1:30: nodes must be from 1 to 16, not 17",
-		"scenarios: [{name: x, nodes: 0, steps: [{advance: 1s}]}]":                      "1:30: nodes must be from 1 to 16, not 0",
-		"scenarios: [{name: x, nodes: three, steps: [{advance: 1s}]}]":                  "1:30: nodes must be a number such as 3, or a list",
-		"scenarios: [{name: x, nodes: [{nam: a}], steps: [{advance: 1s}]}]":             `1:32: unknown key "nam" in a node; did you mean "name"?`,
-		"scenarios: [{name: x, nodes: [{name: a b}], steps: [{advance: 1s}]}]":          `1:38: the node's name "a b" must have letters`,
-		"scenarios: [{name: x, nodes: [{name: directory}], steps: [{advance: 1s}]}]":    `1:38: the node's name "directory"`,
-		"scenarios: [{name: x, nodes: [{name: b}, {name: b}], steps: [{advance: 1s}]}]": `1:42: the node "b" comes twice`,
-		"scenarios: [{name: x, nodes: [{roles: [a b]}], steps: [{advance: 1s}]}]":       `1:40: the role "a b" must have letters`,
-		"scenarios: [{name: x, steps: [{kill: a}]}]":                                    "1:31: kill is for nodes, and the scenario has none: nodes: 3",
-		"scenarios: [{name: x, steps: [{heal: all}]}]":                                  "1:31: heal is for nodes, and the scenario has none: nodes: 3",
-		"scenarios: [{name: x, steps: [{send: echo, message: 1, on: a}]}]":              `1:60: "a" is no node: the scenario has none (nodes: 3)`,
+		"scenarios: [{name: x, nodes: 17, steps: [{advance: 1s}]}]":                               "1:30: nodes must be from 1 to 16, not 17",
+		"scenarios: [{name: x, nodes: 0, steps: [{advance: 1s}]}]":                                "1:30: nodes must be from 1 to 16, not 0",
+		"scenarios: [{name: x, nodes: three, steps: [{advance: 1s}]}]":                            "1:30: nodes must be a number such as 3, or a list",
+		"scenarios: [{name: x, nodes: [{nam: a}], steps: [{advance: 1s}]}]":                       `1:32: unknown key "nam" in a node; did you mean "name"?`,
+		"scenarios: [{name: x, nodes: [{name: a b}], steps: [{advance: 1s}]}]":                    `1:38: the node's name "a b" must have letters`,
+		"scenarios: [{name: x, nodes: [{name: directory}], steps: [{advance: 1s}]}]":              `1:38: the node's name "directory"`,
+		"scenarios: [{name: x, nodes: [{name: b}, {name: b}], steps: [{advance: 1s}]}]":           `1:42: the node "b" comes twice`,
+		"scenarios: [{name: x, nodes: [{roles: [a b]}], steps: [{advance: 1s}]}]":                 `1:40: the role "a b" must have letters`,
+		"scenarios: [{name: x, steps: [{kill: a}]}]":                                              "1:31: kill is for nodes, and the scenario has none: nodes: 3",
+		"scenarios: [{name: x, steps: [{heal: all}]}]":                                            "1:31: heal is for nodes, and the scenario has none: nodes: 3",
+		"scenarios: [{name: x, steps: [{send: echo, message: 1, on: a}]}]":                        `1:60: "a" is no node: the scenario has none (nodes: 3)`,
+		"scenarios: [{name: x, steps: [{advance: 1s}], simulation: {faults: 'crash,node-kill'}}]": "1:68: faults: node-kill is for scenarios with nodes, and this one has none: nodes: 3",
+		"scenarios: [{name: x, steps: [{advance: 1s}], simulation: {faults: 'all,-node-kill'}}]":  "",
+		nodes + "- {advance: 1s}\n  simulation: {faults: 'node-kill,death,disk,upgrade'}":         "",
 		nodes + "- {kill: d}":                                      `5:12: there is no node "d": there are a, b, c`,
 		nodes + "- {kill: b}\n  - {kill: b}":                       "6:12: kill: the node b was killed in line 5, and was not started again",
 		nodes + "- {leave: b}\n  - {pause: b, for: 1s}":            "6:13: pause: the node b has left in line 5, and was not started again",

@@ -125,15 +125,23 @@ func (s *Scenario) Faults(on []simulate.Class) []simulate.Class {
 	})
 }
 
-// has reports whether faults of a class can happen in the scenario. Nodes of a cluster have no store, and keep their code.
-func (s *Scenario) has(c simulate.Class) bool {
-	switch {
-	case c.OfNodes():
-		return len(s.nodes) > 0
-	case c == simulate.DiskFails || c == simulate.Death || c == simulate.Upgrade:
-		return len(s.nodes) == 0
+// has reports whether faults of a class can happen in the scenario.
+func (s *Scenario) has(c simulate.Class) bool { return !c.OfNodes() || len(s.nodes) > 0 }
+
+// Meets reports whether faults of some of the classes can happen in the scenario, whatever it withstands.
+func (s *Scenario) Meets(on []simulate.Class) bool { return slices.ContainsFunc(on, s.has) }
+
+// withstands reports classes that a scenario names and that cannot happen in it.
+func (c *checker) withstands(s *Scenario, n *yaml.Node) {
+	x := grammar.At(grammar.At(n, "simulation"), "faults")
+	if x == nil {
+		return
 	}
-	return true
+	for _, word := range strings.Split(x.Value, ",") {
+		if class := simulate.Class(strings.TrimSpace(word)); class.Doc() != "" && !s.has(class) {
+			c.At(x, "faults: %s is for scenarios with nodes, and this one has none: nodes: 3", class)
+		}
+	}
 }
 
 // Bug are the variables of the manifest that choose the deliberate mistake of the scenario; empty if it has none.

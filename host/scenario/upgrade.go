@@ -51,6 +51,15 @@ func (w *world) upgrade(how uint64) error {
 	if len(all) == 0 {
 		return nil
 	}
+	if w.cluster != nil { // of one node: they are replaced one by one
+		up := w.cluster.running()
+		if len(up) == 0 {
+			return nil
+		}
+		was := w.place
+		w.place = up[how>>16%uint64(len(up))]
+		defer func() { w.place = was }()
+	}
 	t := all[how%uint64(len(all))]
 	m := w.bundle.Module(t.module)
 	image := t.images[how>>8%uint64(len(t.images))]
@@ -83,16 +92,28 @@ func (w *world) upgrade(how uint64) error {
 	case err != nil && (r == nil || w.ctx.Err() != nil):
 		return fmt.Errorf("an upgrade: %w", err)
 	case err != nil:
-		by.run.Note("upgrade: it ends early")
+		w.noteUpgrade("it ends early")
 	}
 	did := map[string]int{}
 	for i := range r.Actors {
 		a := &r.Actors[i]
 		did[a.Did]++
 		if a.Did == upgrade.Kept {
-			by.run.Note("upgrade: %s keeps its code: %s", a.Path, a.Why)
+			w.noteUpgrade("%s keeps its code: %s", a.Path, a.Why)
 		}
 	}
-	by.run.Note("upgrade: %d actors of %s have other code, %d keep theirs", did[upgrade.Upgraded], t.module, did[upgrade.Kept])
+	w.noteUpgrade("%d actors of %s have other code, %d keep theirs", did[upgrade.Upgraded], t.module, did[upgrade.Kept])
 	return nil
+}
+
+// noteUpgrade notes what becomes of an upgrade, and on which node.
+func (w *world) noteUpgrade(format string, args ...any) {
+	w.simulated.run.Note("%s", of(w.name, "upgrade: "+fmt.Sprintf(format, args...)))
+}
+
+// plainNodes has all nodes have the code of the manifest again, for actors that begin: parents and the nodes of their children must agree.
+func (w *world) plainNodes() {
+	for _, p := range w.cluster.booted() {
+		w.stage.plain(p.bundle)
+	}
 }

@@ -194,8 +194,10 @@ func (w *world) turn() (more bool, err error) {
 	case by.disk != nil && by.disk.Turn():
 		return true, w.die()
 	}
-	if how, yes := by.run.Upgrades(); yes {
-		return true, w.upgrade(how)
+	if w.cluster == nil || !w.clock.Now().Before(w.scenario.start) {
+		if how, yes := by.run.Upgrades(); yes {
+			return true, w.upgrade(how)
+		}
 	}
 	if by.disk == nil {
 		return by.run.Step(), nil

@@ -29,8 +29,8 @@ const (
 	ServiceFails Class = "service-fails" // a service refuses a request
 	ServiceTwice Class = "service-twice" // a service's answer comes twice
 	ServiceLost  Class = "service-lost"  // a service has done what it was asked to, and its answer is lost
-	DiskFails    Class = "disk"          // a call of the store's disk fails; bundles with durable actors only, as Death
-	Death        Class = "death"         // the process dies, and another one begins with what it has left
+	DiskFails    Class = "disk"          // a call of the store's disk fails; bundles with durable actors, as Death, or scenarios with nodes
+	Death        Class = "death"         // the process dies, and another one begins with what it has left; of nodes all die at once
 	Upgrade      Class = "upgrade"       // the code of guests is exchanged, and their state kept; bundles only
 	NodeKill     Class = "node-kill"     // a node dies, and begins again later; scenarios with nodes only, as the next two
 	NodePause    Class = "node-pause"    // a node stands still, for less than its lease or for longer
@@ -66,8 +66,8 @@ var classes = []class{
 	{ServiceFails, "a service refuses a request", [2]float64{0.01, 0.2}},
 	{ServiceTwice, "a service's answer comes twice", [2]float64{0.01, 0.2}},
 	{ServiceLost, "a service has done what it was asked to, and its answer is lost", [2]float64{0.01, 0.1}},
-	{DiskFails, "a write or a sync of the store fails", [2]float64{0.001, 0.03}},
-	{Death, "the process dies, with all or a part of what was not synced, and another one begins", [2]float64{0.001, 0.02}},
+	{DiskFails, "a write or a sync of the store fails; what nodes keep together is late, or fails, for a while", [2]float64{0.001, 0.03}},
+	{Death, "the process dies, with all or a part of what was not synced, and another one begins; of nodes all die at once", [2]float64{0.001, 0.02}},
 	{Upgrade, "the code of guests is exchanged for the same code, and their state goes over", [2]float64{0.001, 0.02}},
 	{NodeKill, "a node dies, and begins again later", [2]float64{0.005, 0.05}},
 	{NodePause, "a node stands still, for less than its lease or for longer", [2]float64{0.005, 0.05}},

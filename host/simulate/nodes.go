@@ -139,6 +139,19 @@ type NodeFault struct {
 	Arg   uint64        // chooses with whom it is parted
 }
 
+// Cluster draws what happens to all nodes together, at a moment that whoever drives the run chooses: they die at once (Death), or what they
+// keep together is late, or fails (DiskFails). lease is that of the nodes.
+func (r *Run) Cluster(lease time.Duration) (f NodeFault, yes bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range []Class{Death, DiskFails} {
+		if arg, yes := r.meets(c, ""); yes {
+			return NodeFault{Class: c, Arg: arg >> 32, For: time.Duration(1 + arg%uint64(2*lease))}, true
+		}
+	}
+	return f, false
+}
+
 // Node draws what happens to a node, at a moment that whoever drives the run chooses; lease is that of the nodes. A pause, and a
 // partition, are shorter than it or longer.
 func (r *Run) Node(name string, lease time.Duration) (f NodeFault, yes bool) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Choices is the version of what a seed chooses. It changes when the same seed would give another plan.
-const Choices = 3
+const Choices = 4
 
 // MaxCase bounds the file of a case, in bytes.
 const MaxCase = 16 << 20

@@ -65,8 +65,19 @@ func (s *Shared) do(f func(*values) func(), fails func(error)) {
 				v = &values{entries: map[string]entry{}}
 				w.shared[s.name] = v
 			}
+			after := sharedTime
+			if w.Faults.Late > 0 && w.chance(w.Faults.Late) && w.Faults.Most > 0 {
+				after += time.Duration(w.Random.Int64N(int64(w.Faults.Most)))
+			}
+			if w.Faults.Fail > 0 && w.chance(w.Faults.Fail) {
+				if w.chance(500) {
+					f(v)
+				}
+				w.Clock.AfterFunc(after, func() { s.m.run(func() { fails(ErrDirectory) }) })
+				return
+			}
 			then := f(v)
-			w.Clock.AfterFunc(sharedTime, func() { s.m.run(then) })
+			w.Clock.AfterFunc(after, func() { s.m.run(then) })
 		}
 	})
 }
