@@ -11,14 +11,19 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// A guest starts when there is room for its instance. Until then it waits as one does that cannot be woken: what
-// comes for it waits in its mailbox, and its supervisor has nothing to decide.
+// A guest starts when there is room for its instance, and no checkpoint is being made. Until then it waits as one does that cannot be
+// woken: what comes for it waits in its mailbox, and its supervisor has nothing to decide.
 
 // admit gets the incarnation that begins its instance, unless the one before has left it: a fresh one, or one in
 // the state that the actor is to be restored to. If there is no room at the moment the actor waits, and begins as s says
 // when there is. A failure says that there will never be.
 func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 	a := g.actor
+	if restsFirst(a) {
+		g.start = &starting{s.cause, s.held}
+		a.life.Hold(life.Starved)
+		return nil, true
+	}
 	g.setImage()
 	if g.inst.Load() != nil {
 		return nil, false

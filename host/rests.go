@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/rest"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 )
 
 // What durable actors, and guardians, tell the rest that they come to for checkpoints.
@@ -21,7 +22,21 @@ func keepStill(a *actor, r *rest.Rest[*actor]) {
 		a.life.Hold(life.Still)
 	} else if held {
 		a.life.LetGo(life.Still)
+		if g, ok := a.behaviour.(*guest); ok && g.start != nil {
+			a.post(nil, sysmail.Msg{Kind: sysmail.Instance})
+		}
 	}
+}
+
+// restsFirst reports whether an incarnation after the first begins only when the rest is over. Otherwise an actor that fails at each start
+// would keep all others from it.
+func restsFirst(a *actor) bool {
+	r := restOf(a)
+	if r == nil || a.Incarnation() == 0 || a.sys.repeats.Load() != nil || !r.Still(a) {
+		return false
+	}
+	a.life.Hold(life.Still)
+	return true
 }
 
 // owe counts actors with system messages, see [rest.Rest.Owe].
