@@ -210,7 +210,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		return nil, fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	if a.durable, err = isDurable(s, parent, p); err != nil {
-		a.box.CloseAccount()
+		a.account.Close() // which the mailbox does not have yet
 		return nil, err
 	}
 	box, told := p.rare.Get().Mailbox, a.durable && parent != nil
