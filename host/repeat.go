@@ -461,6 +461,9 @@ func hasLastTurn(a *actor) bool {
 		_, ok = n.now.(Stopper)
 		return ok
 	}
+	if g, ok := a.behaviour.(*guest); ok && (g.silent || g.inst.Load() != nil && g.inst.Load().Poisoned()) {
+		return false
+	}
 	return a.life.Begun.Load()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
 // An actor that fails at each start, and begins again at once, does not keep the others from a checkpoint: otherwise the store would
@@ -48,4 +49,31 @@ func TestCheckpointsBesideAnActorThatFailsAtEachStart(t *testing.T) {
 			w.close()
 		})
 	}
+}
+
+// A start repeats a restart with a delay that keeps the children, also if the process has ended during the delay.
+func TestKilledInADelayThatKeepsChildren(t *testing.T) {
+	image := puppetImage(t)
+	slow, err := backoff.Spec{Min: time.Hour, Max: time.Hour}.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	delayed := supervision.Default().WithOtherwise(supervision.Restart).WithKeepChildren(true).WithBackoff(supervision.Backoff{Policy: slow})
+	parent := puppet(image).WithSupervision(delayed).WithChildren(host.Child{Name: "kid", Props: puppet(image).WithChildren(host.Child{Name: "below", Props: puppet(image)})})
+	w := mustOpen(t, t.TempDir(), Props{"parent": parent})
+	for life := range 3 {
+		if life == 0 {
+			eventually(t, func() bool { return w.TellPath("/user/parent/kid/below", add) == nil })
+			w.report("parent/kid/below")
+			w.tell("parent/kid", script(rec(0, trap)))
+		}
+		eventually(t, func() bool { return w.report("parent/kid/below") == 0 }) // it was restarted with its parent
+		if _, err := w.Lookup("/user/parent/kid"); err != nil {
+			t.Errorf("life %d: %v", life, err)
+		}
+		dir := w.killed()
+		w.close()
+		w = mustOpen(t, dir, w.props)
+	}
+	w.close()
 }
