@@ -13,6 +13,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
@@ -27,14 +28,13 @@ type lasting struct {
 	image  *runtime.Image
 	store  *durable.Store
 	sys    *host.System
-	props  durable.Props
 
 	repeated time.Duration // that it took to bring them back
 }
 
 // openLasting opens the store of a folder, and has n actors of a type come back, or begin. ready is called before the store is opened.
 func openLasting(ctx context.Context, wasm []byte, dir, typ string, n int, recovery time.Duration, ready ...func()) (w *lasting, err error) {
-	w = &lasting{props: durable.Props{}}
+	w = &lasting{}
 	if w.engine, err = runtime.New(ctx, runtime.NewConfig()); err != nil {
 		return nil, err
 	}
@@ -42,8 +42,11 @@ func openLasting(ctx context.Context, wasm []byte, dir, typ string, n int, recov
 		return nil, err
 	}
 	p := host.Guest(w.image, typ).WithArgs([]byte{0}).WithCapabilities(host.Capabilities{Send: []string{"/user/referee"}}).WithDurable()
-	for i := range n {
-		w.props["a"+strconv.Itoa(i)] = p
+	find := func(name string) *host.Props {
+		if i, err := strconv.Atoi(strings.TrimPrefix(name, "a")); err != nil || i < 0 || i >= n {
+			return nil
+		}
+		return &p
 	}
 	for _, f := range ready {
 		f()
@@ -54,15 +57,15 @@ func openLasting(ctx context.Context, wasm []byte, dir, typ string, n int, recov
 	began := time.Now()
 	cfg := host.NewConfig("bench").WithGuardian(supervision.Default().WithSilence(true)).WithMemory(0).WithMostAwake(10_000).
 		WithIdleAfter(100 * time.Millisecond).WithMaxActors(n + 1000)
-	x, err := w.store.Prepare(cfg, w.props)
+	x, err := w.store.PrepareBy(cfg, find)
 	if err != nil {
 		return nil, errors.Join(err, w.store.Close())
 	}
 	w.sys = x.System()
-	back, err := x.Recover()
+	err = x.Return()
 	w.repeated = time.Since(began)
 	for i := 0; i < n && err == nil; i++ {
-		if name := "a" + strconv.Itoa(i); !back[name] {
+		if name := "a" + strconv.Itoa(i); !x.Back(name) {
 			_, err = w.sys.Spawn(name, p)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
-	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -23,16 +22,17 @@ import (
 func (p *repeats) Rest(x *dormant.Actors) error {
 	s, codeOf := p.sys, dormant.Once(fingerprintOf)
 	x.Above, x.Base, x.Letter, x.Room, x.Back = s.user.ref(), actorBytes, pathBytes, s.pool, p.back
-	now, err := x.Check(func(r *dormant.Row, l *record.Life) (stays bool, err error) {
-		found, err := p.props(l)
+	alone := s.user.super.Strategy().Kind() == supervision.OneForOne
+	now, err := x.Check(func(r *dormant.Row) (stays bool, err error) {
+		found, err := x.Props(r.Name)
 		props, ok := found.(*Props)
 		if err == nil && ok {
-			err = fits(props, l.Type)
+			err = fits(props, r.Sort.Type)
 		}
 		if err == nil && ok { // else it would fail at the next checkpoint, and now nobody sees it
 			ok, err = x.Within(r, props.limits.Durable)
 		}
-		return err == nil && ok && s.user.super.Strategy().Kind() == supervision.OneForOne && !props.significant && bytes.Equal(codeOf(props.module.Image()), l.Code), err
+		return err == nil && ok && alone && !props.significant && bytes.Equal(codeOf(props.module.Image()), r.Sort.Code), err
 	})
 	if err == nil {
 		err = s.pool.Reserve(int64(x.Len()), x.Held())

@@ -195,7 +195,7 @@ func (s *Store) eachPart(ctx context.Context, last *ended, at spot, f func([]byt
 		return err
 	}
 	shelf := &shelf{store: s, book: book}
-	parts, err := shelf.parts(book.Entries(nil))
+	parts, err := shelf.parts(book.Entries())
 	for i := 0; err == nil && i < len(parts); i++ {
 		if err = context.Cause(ctx); err == nil && i > 0 {
 			err = f(parts[i])

@@ -51,7 +51,7 @@ func openSteppedAs(t testing.TB, fs wal.FS, props Props, late bool) (*stepped, e
 		return nil, err
 	}
 	cfg := host.NewConfig("w").WithGuardian(supervision.Default().WithOtherwise(supervision.Restart)).WithManual()
-	x, err := store.Prepare(cfg, props)
+	x, err := prepared(store, cfg, props)
 	if err != nil {
 		return nil, errorsOf(err, store.Close())
 	}

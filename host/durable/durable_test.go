@@ -124,7 +124,7 @@ func recovered(t testing.TB, dir string, props Props, change ...func(*Options)) 
 		return nil, nil, err
 	}
 	w := &world{t: t, store: store, dir: dir, props: props}
-	x, err := store.Prepare(config(), props)
+	x, err := prepared(store, config(), props)
 	if err != nil {
 		return nil, nil, errorsOf(err, store.Close())
 	}
@@ -154,6 +154,25 @@ func recovered(t testing.TB, dir string, props Props, change ...func(*Options)) 
 		}
 	}
 	return w, x, nil
+}
+
+// prepared is a system that has the props of its actors in a map, or finds them by name: every test that opens many has both.
+func prepared(s *Store, cfg host.Config, props Props) (*Starting, error) {
+	if prepares.Add(1)%2 == 0 {
+		return s.Prepare(cfg, props)
+	}
+	return s.PrepareBy(cfg, finds(props))
+}
+
+var prepares atomic.Uint64
+
+// finds finds props by name.
+func finds(props Props) func(string) *host.Props {
+	all := map[string]*host.Props{}
+	for name, p := range props {
+		all[name] = &p
+	}
+	return func(name string) *host.Props { return all[name] }
 }
 
 func config() host.Config {

@@ -100,7 +100,7 @@ func (w *written) checkpoint(whole bool) *pointer {
 	if w.r.IntN(2) == 0 {
 		w.Work()
 	}
-	for _, e := range w.book.Entries(nil) {
+	for _, e := range w.book.Entries() {
 		switch w.r.IntN(8) {
 		case 0:
 			c.touched[e.Ref] = 0
@@ -306,7 +306,7 @@ func TestPointersOfOtherCopies(t *testing.T) {
 		w.r = rand.New(rand.NewPCG(1, 1))
 		c, n := w.making(make([]byte, frameBytes)), 0
 		w.Work()
-		for _, e := range w.book.Entries(nil) {
+		for _, e := range w.book.Entries() {
 			delete(c.touched, e.Ref)
 		}
 		c.actors = w.book.Len()

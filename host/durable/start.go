@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -31,7 +33,8 @@ type Starting struct {
 	low    wal.Position // what is before it is not needed
 	size   int64        // of the checkpoint, compressed
 	gone   []life       // of actors below /user that are forgotten
-	props  Props
+	find   func(name string) *host.Props
+	names  func() iter.Seq[string] // for which there are props, at least of those that are there
 	system *host.System
 	old    *done           // of the checkpoint, if it is of an earlier release and has an index
 	away   *dormant.Actors // that stay in it
@@ -47,25 +50,74 @@ type Props map[string]host.Props
 // Prepare makes a system with the store. It is called once. The config's clock must not be behind what was recorded. The
 // system must be closed before the store.
 func (s *Store) Prepare(cfg host.Config, props Props) (*Starting, error) {
-	x := &Starting{store: s, props: props}
+	var found host.Props // of the last question: there may be as many as actors
+	find := func(name string) *host.Props {
+		p, ok := props[name]
+		if !ok {
+			return nil
+		}
+		found = p
+		return &found
+	}
+	return s.prepare(cfg, find, func() iter.Seq[string] { return maps.Keys(props) })
+}
+
+// PrepareBy is Prepare for actors that are many: find says how to make the durable actor below /user with a name, and is nil for a name that is
+// none. So actors that are made alike can share props, and nobody has to keep the names of all. The props must not change. find is asked for
+// each actor of the store before PrepareBy or [Starting.Return] returns, and again when one returns late: by one goroutine at a time, until
+// the system has ended. It must not call the system or the store.
+func (s *Store) PrepareBy(cfg host.Config, find func(name string) *host.Props) (*Starting, error) {
+	var one sync.Mutex // also when the store fails while an actor returns
+	return s.prepare(cfg, func(name string) *host.Props {
+		one.Lock()
+		defer one.Unlock()
+		return find(name)
+	}, nil)
+}
+
+func (s *Store) prepare(cfg host.Config, find func(string) *host.Props, names func() iter.Seq[string]) (*Starting, error) {
+	x := &Starting{store: s, find: find, names: names}
 	if err := x.read(); err != nil {
 		return nil, err
 	}
-	var found host.Props // of the last question: there may be as many as actors
 	built, err := rebuild.Open(cfg.WithStore(s).WithSecret(s.secret).WithEpoch(s.log.Epoch()), func(l *record.Life) (*host.Props, error) {
 		_, path, _ := strings.Cut(strings.TrimPrefix(l.Path, ref.Scheme), "/")
 		name, top := strings.CutPrefix(path, "user/")
-		ok := false
-		if found, ok = props[name]; !top || !ok {
-			return nil, fmt.Errorf("the store has the state of /%s, which is no durable actor now: %w", path, ErrForgotten)
+		if !top {
+			return nil, forgottenAt(path)
 		}
-		return &found, nil
+		return x.propsOf(name)
 	})
 	if err != nil {
 		return nil, err
 	}
-	x.built, x.system = built, built.System()
+	if x.built, x.system = built, built.System(); names == nil {
+		x.names = x.below
+	}
 	return x, nil
+}
+
+// propsOf are the props of an actor below /user.
+func (x *Starting) propsOf(name string) (*host.Props, error) {
+	if p := x.find(name); p != nil {
+		return p, nil
+	}
+	return nil, forgottenAt("user/" + name)
+}
+
+func forgottenAt(path string) error {
+	return fmt.Errorf("the store has the state of /%s, which is no durable actor now: %w", path, ErrForgotten)
+}
+
+// below are the names of the actors below /user that there are props for, also of those that have not returned.
+func (x *Starting) below() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, i := range x.system.View().AppendInfo(nil) {
+			if name, top := strings.CutPrefix(i.Ref.Path(), "/user/"); top && !strings.Contains(name, "/") && x.find(name) != nil && !yield(name) {
+				return
+			}
+		}
+	}
 }
 
 // ErrForgotten says that an actor must be made durable again, or its state forgotten (Store.Forget, `wasmactors store forget`).
@@ -110,7 +162,7 @@ func (x *Starting) forgets() {
 	s := x.store
 	s.probation = nil
 	s.begin(dormant.NewBook(), chain{})
-	*x = Starting{store: s, props: x.props}
+	*x = Starting{store: s, find: x.find, names: x.names}
 }
 
 // gather reads the log from the mark of a checkpoint, or from its beginning. Events are told to events, unless that is nil. later says that
@@ -231,16 +283,15 @@ func (x *Starting) rest(gone map[string]wal.Position) (err error) {
 		names[path[strings.LastIndexByte(path, '/')+1:]] = true
 	}
 	s := x.store
-	stays := map[int]bool{}
 	if p := s.probation; s.opt.Lazy && (p == nil || p.Over) {
 		x.away = dormant.New(s.book, func(r *dormant.Row) bool { return !concerned[r.Ref] && !names[r.Name] })
 		s.away = x.away
+		x.away.Props = func(name string) (any, error) { return x.propsOf(name) }
 		shelf := s.shelf
 		x.away.Load = shelf.part
 		x.away.Failed = func(err error) { _ = s.fail(err) } // also if it has no room: others must not find that there is no such actor
-		x.away.Each(func(r *dormant.Row) { stays[r.N] = true })
 	}
-	x.parts, err = s.shelf.parts(s.book.Entries(func(row int, _ abi.Ref) bool { return !stays[row] }))
+	x.parts, err = s.shelf.parts(s.book.Here())
 	s.shelf.clear()
 	return err
 }
@@ -355,30 +406,53 @@ func (x *Starting) System() *host.System { return x.system }
 // Recover brings the durable actors back. It returns the names of those that are there again; others can be spawned now.
 // After an error the system can only be abandoned.
 func (x *Starting) Recover() (back map[string]bool, err error) {
+	if err := x.Return(); err != nil {
+		return nil, err
+	}
+	back = map[string]bool{}
+	for name := range x.names() {
+		if x.Back(name) {
+			back[name] = true
+		}
+	}
+	return back, nil
+}
+
+// Back reports whether an actor below /user is there, between Return and Release. It has none return.
+func (x *Starting) Back(name string) bool {
+	if x.away.HasNamed(name) {
+		return true
+	}
+	_, err := x.system.Lookup("/user/" + name)
+	return err == nil
+}
+
+// Return is [Starting.Recover] without the names, of which there may be many: see [Starting.Back].
+func (x *Starting) Return() (err error) {
 	defer func() { x.left, x.parts, x.gone = nil, nil, nil }()
 	if x.away.Len() > 0 {
 		if err := x.built.Rest(x.away); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if x.parts != nil {
 		if err := x.built.Restore(x.parts); err != nil {
-			return nil, err
+			return err
 		}
 		x.parts = nil
 	}
 	for _, l := range x.gone {
 		if err := x.built.Forget(l.path, l.ref); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	began := x.store.opt.Clock.Now()
 	if err := x.built.Repeat(x.left); err != nil {
-		return nil, err
+		return err
 	}
 	x.store.repeated(x, x.store.opt.Clock.Now().Sub(began))
 	if err := x.store.giveBack(x.low); err != nil { // the last life may have ended before it could
-		return nil, err
+		return err
 	}
 	x.store.mu.Lock()
 	x.store.failed = x.fail
@@ -387,20 +461,7 @@ func (x *Starting) Recover() (back map[string]bool, err error) {
 	if m := x.store.opt.Sim; m != nil && m.Recovered != nil {
 		m.Recovered(x.system)
 	}
-	back = make(map[string]bool, x.away.Len())
-	x.away.Each(func(r *dormant.Row) { back[r.Name] = true })
-	if len(back) == len(x.props) { // those are all
-		return back, err
-	}
-	for name := range x.props {
-		if back[name] {
-			continue
-		}
-		if _, gone := x.system.Lookup("/user/" + name); gone == nil {
-			back[name] = true
-		}
-	}
-	return back, err
+	return err
 }
 
 // Release lets the system go on. It is called once.
@@ -437,7 +498,7 @@ func (x *Starting) Abandon() {
 func (x *Starting) fail(error) {
 	port.Freeze(x.system)
 	x.stopEvents()
-	for _, name := range slices.Sorted(maps.Keys(x.props)) {
+	for _, name := range slices.Sorted(x.names()) {
 		if ref, err := x.system.Lookup("/user/" + name); err == nil {
 			x.system.Stop(ref)
 		}

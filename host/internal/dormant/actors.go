@@ -2,12 +2,12 @@ package dormant
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/family"
-	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/ref"
 )
 
@@ -19,7 +19,9 @@ type Actors struct {
 	Load   func(row int) ([]byte, error)
 	Back   func(row *Row, part []byte) error
 	Failed func(error)
-	Room   Room // where those that have not returned have room reserved
+	// Props are what makes the actor of a name, a *host.Props. It is valid until the next call.
+	Props func(name string) (any, error)
+	Room  Room // where those that have not returned have room reserved
 
 	Above        ref.Ref // /user
 	Base, Letter int64   // what an actor holds without a guest's state: so much, and so much for each byte of its path
@@ -35,7 +37,7 @@ type Room interface {
 	Reserve(actors, bytes int64) error
 }
 
-// Row is what is known of an actor that has not returned.
+// Row is what is known of an actor that has not returned. Its name shares the memory of all names.
 type Row struct {
 	N           int // its place among all
 	Name        string
@@ -51,13 +53,14 @@ func New(b *Book, stays func(*Row) bool) *Actors {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	d := &Actors{b: b}
+	var row Row
 	for i := range b.rows {
 		r := &b.rows[i]
-		if r.state != 0 || r.sort == 0 || r.parent >= 0 || b.busy {
+		if r.state&^steady != 0 || r.sort == 0 || r.parent >= 0 || b.busy {
 			continue
 		}
-		if row := d.row(i); stays(&row) {
-			r.state = away
+		if row = d.row(i); stays(&row) {
+			r.state |= away
 			b.away++
 		}
 	}
@@ -122,6 +125,16 @@ func (d *Actors) ReturnNamed(name string) bool {
 	return ref != 0 && d.bring(ref)
 }
 
+// HasNamed reports whether the child of /user with a name has not returned.
+func (d *Actors) HasNamed(name string) bool {
+	if d.Len() == 0 {
+		return false
+	}
+	d.b.mu.RLock()
+	defer d.b.mu.RUnlock()
+	return d.b.awayNamed(name) >= 0
+}
+
 // Has reports whether the actor of a ref has not returned.
 func (d *Actors) Has(ref abi.Ref) bool {
 	if d.Len() == 0 {
@@ -147,16 +160,17 @@ func (d *Actors) Rows() (all []Row) {
 	return all
 }
 
-// Each calls f for those that have not returned, in their order. f must not call a method.
+// Each calls f for those that have not returned, in their order. f must not call a method, nor keep the row.
 func (d *Actors) Each(f func(*Row)) {
 	if d.Len() == 0 {
 		return
 	}
 	d.b.mu.RLock()
 	defer d.b.mu.RUnlock()
+	var row Row
 	for i := range d.b.rows {
 		if d.b.rows[i].state&away != 0 {
-			row := d.row(i)
+			row = d.row(i)
 			f(&row)
 		}
 	}
@@ -183,6 +197,7 @@ func (d *Actors) returns(ref abi.Ref) (there bool, err error) {
 		return there, nil
 	}
 	row := d.row(i)
+	row.Name = strings.Clone(row.Name)
 	d.b.mu.RUnlock()
 	part, err := d.Load(i)
 	if err == nil {
@@ -197,7 +212,7 @@ func (d *Actors) returns(ref abi.Ref) (there bool, err error) {
 	d.b.mu.Lock()
 	defer d.b.mu.Unlock()
 	if d.b.rows[i].state&away != 0 { // not dropped
-		d.b.rows[i].state = 0
+		d.b.rows[i].state &^= away
 		d.b.away--
 		d.left.Add(-1)
 	}
@@ -270,12 +285,12 @@ func (d *Actors) Below(ref abi.Ref) int {
 }
 
 // Check asks of each that has not returned whether it can stay, in their order. It returns those that cannot, and the first error.
-func (d *Actors) Check(stays func(*Row, *record.Life) (bool, error)) (now []abi.Ref, err error) {
+func (d *Actors) Check(stays func(*Row) (bool, error)) (now []abi.Ref, err error) {
 	d.Each(func(r *Row) {
 		if err != nil {
 			return
 		}
-		ok, wrong := stays(r, &record.Life{Path: d.path(r), Type: r.Sort.Type, Parent: d.Above.UID(), Incarnation: r.Incarnation, Code: r.Sort.Code})
+		ok, wrong := stays(r)
 		if wrong != nil {
 			err = fmt.Errorf("%s: the checkpoint: %w", d.path(r), wrong)
 		} else if !ok {

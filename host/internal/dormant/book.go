@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -17,7 +18,7 @@ type Book struct {
 	mu    sync.RWMutex
 	rows  []row // in the order of their start, each behind its parent; some are gone
 	live  int
-	names []byte
+	names *strings.Builder
 	refs  []uint32 // a hash table of rows, from 1, by ref
 	named []uint32 // the same by name, of those that are away; nil: none ever was
 	seed  maphash.Seed
@@ -80,7 +81,7 @@ type sortRow struct {
 
 // NewBook is one without actors.
 func NewBook() *Book {
-	return &Book{seed: maphash.MakeSeed(), refs: make([]uint32, 64), sortOf: map[string]uint16{}, first: 1}
+	return &Book{seed: maphash.MakeSeed(), names: &strings.Builder{}, refs: make([]uint32, 64), sortOf: map[string]uint16{}, first: 1}
 }
 
 // FromIndex is the book of a checkpoint of an earlier release, with the places of its pieces.
@@ -104,19 +105,19 @@ func FromIndex(x *Index, pieces []Spot) (*Book, error) {
 	}
 	b.head = b.first
 	b.frames[0].live++
-	b.rows, b.names = make([]row, 0, len(x.rows)), []byte(x.names)
+	b.rows = make([]row, 0, len(x.rows))
+	b.names.WriteString(x.names)
 	frame := 0
 	for i, r := range x.rows {
 		for frame+1 < len(begins) && begins[frame+1] <= i+1 {
 			frame++
 		}
-		if b.find(r.ref) >= 0 {
-			return nil, errTwice
-		}
 		b.frames[frame].live++
 		r.frame, r.slot, r.sort = b.first+uint32(frame), uint16(i+1-begins[frame]), sorts[r.sort]
 		b.sorted(r.sort, 1)
-		b.add(r)
+		if !b.add(r) {
+			return nil, errTwice
+		}
 	}
 	return b, nil
 }
@@ -124,8 +125,8 @@ func FromIndex(x *Index, pieces []Spot) (*Book, error) {
 // errTwice says that a ref is there twice.
 var errTwice = fmt.Errorf("%w: two actors have one ref", ErrIndex)
 
-// add adds the row of a ref that it does not have.
-func (b *Book) add(r row) {
+// add adds a row; false if another one has its ref.
+func (b *Book) add(r row) bool {
 	if 2*(len(b.rows)+1) > len(b.refs) {
 		b.refs = make([]uint32, 2*len(b.refs))
 		for i := range b.rows {
@@ -136,17 +137,20 @@ func (b *Book) add(r row) {
 	if b.live++; r.parent >= 0 {
 		b.rows[r.parent].below++
 	}
-	b.enter(len(b.rows) - 1)
+	return b.enter(len(b.rows) - 1)
 }
 
-// enter enters a row by its ref.
-func (b *Book) enter(i int) {
-	mask := uint64(len(b.refs) - 1)
-	at := uint64(b.rows[i].ref) & mask
-	for b.refs[at] != 0 {
-		at = (at + 1) & mask
+// enter enters a row by its ref; false if another one has it, and is not gone.
+func (b *Book) enter(i int) bool {
+	mask, ref := uint64(len(b.refs)-1), b.rows[i].ref
+	at, alone := uint64(ref)&mask, true
+	for ; b.refs[at] != 0; at = (at + 1) & mask {
+		if r := &b.rows[b.refs[at]-1]; r.ref == ref && r.state&gone == 0 {
+			alone = false
+		}
 	}
 	b.refs[at] = uint32(i + 1)
+	return alone
 }
 
 // find is the row of a ref that is not gone; -1: there is none. The caller holds mu.
@@ -160,8 +164,8 @@ func (b *Book) find(ref abi.Ref) int {
 	return -1
 }
 
-// name is the name of a row.
-func (b *Book) name(r *row) string { return string(b.names[r.name:][:r.length]) }
+// name is the name of a row. It shares the memory of all names.
+func (b *Book) name(r *row) string { return b.names.String()[r.name:][:r.length] }
 
 // sortNamed is the number of a sort; 0: there are too many.
 func (b *Book) sortNamed(text string) (uint16, error) {
@@ -281,12 +285,17 @@ type Entry struct {
 	At
 }
 
-// Entries are the actors that keep chooses by place and ref, in their order; nil: all.
-func (b *Book) Entries(keep func(row int, ref abi.Ref) bool) (all []Entry) {
+// Entries are all actors, in their order.
+func (b *Book) Entries() []Entry { return b.entries(gone) }
+
+// Here are those that are not away.
+func (b *Book) Here() []Entry { return b.entries(gone | away) }
+
+func (b *Book) entries(without rowState) (all []Entry) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for i := range b.rows {
-		if r := &b.rows[i]; r.state&gone == 0 && (keep == nil || keep(i, r.ref)) {
+		if r := &b.rows[i]; r.state&without == 0 {
 			all = append(all, Entry{i, r.ref, At{r.frame, int(r.slot), b.frame(r.frame).Spots}})
 		}
 	}
@@ -351,7 +360,7 @@ func (b *Book) tidy() {
 	if dead := len(b.rows) - b.live; dead < 1000 || dead < b.live/2 {
 		return
 	}
-	rows, names := make([]row, 0, b.live), make([]byte, 0, len(b.names))
+	rows, names := make([]row, 0, b.live), &strings.Builder{}
 	at := make([]int32, len(b.rows))
 	for i, r := range b.rows {
 		if r.state&gone != 0 {
@@ -361,8 +370,9 @@ func (b *Book) tidy() {
 			r.parent = at[r.parent]
 		}
 		name := b.name(&r)
-		r.name = uint32(len(names))
-		rows, names = append(rows, r), append(names, name...)
+		r.name = uint32(names.Len())
+		rows = append(rows, r)
+		names.WriteString(name)
 	}
 	b.rows, b.names = rows, names
 	size := 64
@@ -391,7 +401,7 @@ func (b *Book) nameAway() {
 		if b.rows[i].state&away == 0 {
 			continue
 		}
-		at := maphash.Bytes(b.seed, b.names[b.rows[i].name:][:b.rows[i].length]) & mask
+		at := maphash.String(b.seed, b.name(&b.rows[i])) & mask
 		for b.named[at] != 0 {
 			at = (at + 1) & mask
 		}
@@ -406,7 +416,7 @@ func (b *Book) awayNamed(name string) int {
 	}
 	mask := uint64(len(b.named) - 1)
 	for at := maphash.String(b.seed, name) & mask; b.named[at] != 0; at = (at + 1) & mask {
-		if r := &b.rows[b.named[at]-1]; r.state&away != 0 && string(b.names[r.name:][:r.length]) == name {
+		if r := &b.rows[b.named[at]-1]; r.state&away != 0 && b.name(r) == name {
 			return int(b.named[at] - 1)
 		}
 	}

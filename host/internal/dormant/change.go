@@ -407,6 +407,7 @@ func (b *Book) readRows(p *parser, from uint32, n int) {
 		p.fail("it has more actors than can be")
 		return
 	}
+	fresh := len(b.rows) == 0 // then nobody is known: so many are quicker not looked for
 	b.rows = slices.Grow(b.rows, rows)
 	for size := len(b.refs); len(b.rows) == 0 && size < 2*(rows+1); {
 		size *= 2
@@ -424,7 +425,10 @@ func (b *Book) readRows(p *parser, from uint32, n int) {
 			return
 		}
 		r.frame, r.slot = from+uint32(w>>1), uint16(slot)
-		i := b.find(r.ref)
+		i := -1
+		if !fresh {
+			i = b.find(r.ref)
+		}
 		if w&1 != 0 {
 			if i < 0 {
 				p.fail("the place of an actor that was not there")
@@ -456,7 +460,7 @@ func (b *Book) readRows(p *parser, from uint32, n int) {
 		if p.bad == "" && i >= 0 && (b.rows[i].parent != r.parent || b.name(&b.rows[i]) != string(name)) {
 			p.fail("an actor that was another one")
 		}
-		if len(b.names) > math.MaxInt32 {
+		if b.names.Len() > math.MaxInt32 {
 			p.fail("its names are too many")
 		}
 		if p.bad != "" {
@@ -471,11 +475,14 @@ func (b *Book) readRows(p *parser, from uint32, n int) {
 			b.sorted(own.sort, 1)
 			continue
 		}
-		r.name, r.length = uint32(len(b.names)), uint8(len(name))
-		b.names = append(b.names, name...)
+		r.name, r.length = uint32(b.names.Len()), uint8(len(name))
+		b.names.Write(name)
 		b.frame(r.frame).live++
 		b.sorted(r.sort, 1)
-		b.add(r)
+		if !b.add(r) {
+			p.fail("two actors with one ref")
+			return
+		}
 	}
 }
 
