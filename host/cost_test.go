@@ -37,18 +37,18 @@ type attack struct {
 	run   func(c *costs)
 }
 
-// when is which runs have a case: -short and all others, all but -short, or the thorough ones.
+// when is which runs have a case: all, those of `make slow`, or the thorough ones.
 type when uint8
 
 const (
 	inThorough when = iota
-	inUsual
+	inSlow
 	inAll
 )
 
 // runs reports whether this run has the case.
 func (w when) runs() bool {
-	return w == inAll || w == inUsual && !testing.Short() || thorough.Enabled
+	return w == inAll || w == inSlow && thorough.Slow || thorough.Enabled
 }
 
 // figures are what is measured.
@@ -144,7 +144,7 @@ func pageful(n int) []byte { return encoded(bytes.Repeat([]byte{7}, n)) }
 const hour = 3_600_000_000_000
 
 var attacks = []attack{
-	{name: "1000 timers of 4 MB", when: inUsual, run: func(c *costs) {
+	{name: "1000 timers of 4 MB", when: inSlow, run: func(c *costs) {
 		a := c.brutes(1)[0]
 		for k := range 1000 {
 			_ = c.TryTell(a, write(1, abi.AppendTimer(nil, uint64(k), hour, 0, pageful(4<<20-100))))
@@ -167,7 +167,7 @@ var attacks = []attack{
 			c.tell(as[0], write(1, abi.AppendAsk(nil, as[1].UID(), "", uint64(k+1), hour, nil, pageful(64<<10))))
 		}
 	}},
-	{name: "10,000 watches", when: inUsual, run: func(c *costs) {
+	{name: "10,000 watches", when: inSlow, run: func(c *costs) {
 		a := c.brutes(1)[0]
 		targets := c.small(2000)
 		var cmds [][]byte
@@ -183,7 +183,7 @@ var attacks = []attack{
 			c.tell(a, order(verbTable, 60_000, nil))
 		}
 	}},
-	{name: "deep calls in 20 actors", when: inUsual, run: func(c *costs) {
+	{name: "deep calls in 20 actors", when: inSlow, run: func(c *costs) {
 		for _, a := range c.brutes(20) {
 			c.tell(a, order(verbDeep, 8_000, nil))
 		}
@@ -198,13 +198,13 @@ var attacks = []attack{
 	}},
 	{name: "1100 spinners", run: func(c *costs) { c.spinners(1100) }},
 	{name: "5000 spinners", run: func(c *costs) { c.spinners(5000) }},
-	{name: "quick, then first touches", when: inUsual, run: func(c *costs) {
+	{name: "quick, then first touches", when: inSlow, run: func(c *costs) {
 		c.sly(nil, order(slySpin, 0, nil), order(slyTouch|slyTrap, 9000, nil))
 	}},
 	{name: "quick, then slow loads", run: func(c *costs) {
 		c.sly(order(slyTable, 0, nil), order(slySpin, 0, nil), order(slyChase, 100_000, nil))
 	}},
-	{name: "output of 100 turns that do not end", when: inUsual, run: func(c *costs) {
+	{name: "output of 100 turns that do not end", when: inSlow, run: func(c *costs) {
 		c.limits.Deadline = 20 * time.Second
 		c.limits.Fuel = 1 << 60
 		for _, a := range c.brutes(100) {
@@ -212,7 +212,7 @@ var attacks = []attack{
 		}
 		time.Sleep(stretch())
 	}},
-	{name: "200 initialisations", when: inUsual, run: func(c *costs) {
+	{name: "200 initialisations", when: inSlow, run: func(c *costs) {
 		image := must(c.engine.Load(context.Background(), must(os.ReadFile("testdata/hoarder.wasm"))(c.t), sandbox.ImageConfig{Name: "hoarder", NoFreeze: true}))(c.t)
 		c.limits.Fuel = 1 << 60
 		for range 200 {
@@ -220,7 +220,7 @@ var attacks = []attack{
 		}
 		time.Sleep(stretch())
 	}},
-	{name: "empty messages", when: inUsual, run: func(c *costs) {
+	{name: "empty messages", when: inSlow, run: func(c *costs) {
 		c.limits.Mailbox = 1_000_000
 		as := c.brutes(20)
 		for i := range as {
@@ -250,7 +250,7 @@ var attacks = []attack{
 		c.tell(as[0], append(binary.BigEndian.AppendUint32([]byte{0x5a}, uint32(len(b)-5)), b[5:]...))
 		time.Sleep(time.Second)
 	}},
-	{name: "patterns over 5000 actors", when: inUsual, run: func(c *costs) {
+	{name: "patterns over 5000 actors", when: inSlow, run: func(c *costs) {
 		c.small(5000)
 		a := c.spawn(Guest(c.brute, "brute"))
 		b := c.spawn(Guest(c.brute, "brute").WithCapabilities(Capabilities{Send: []string{"/user/**"}}))
@@ -324,7 +324,7 @@ var attacks = []attack{
 		}
 		c.quiet()
 	}},
-	{name: "restarts for ever", when: inUsual, run: func(c *costs) {
+	{name: "restarts for ever", when: inSlow, run: func(c *costs) {
 		for _, a := range c.small(20, on(abi.KindTimer), onTrap(abi.KindStart)) {
 			_ = a
 		}

@@ -91,7 +91,7 @@ func TestEveryFailureIsRepeatedElsewhere(t *testing.T) {
 	for name, g := range faultyGuests() {
 		t.Run(name, func(t *testing.T) {
 			manners := everyManner
-			if name == "sdk" {
+			if name == "sdk" || !thorough.Slow {
 				manners = awakeOrNot // they batch anyway
 			}
 			manners(t, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 )
 
@@ -77,7 +78,7 @@ func TestInterruptWhileLoading(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, args := range [][]string{{"run", bundle}, {"check", bundle}, {"inspect", bundle}, {"inspect", module}} {
-			if testing.Short() && args[0] != "check" {
+			if !thorough.Slow && args[0] != "check" {
 				continue
 			}
 			if took := interrupt(t, exe, stage, args); took > stageTakes/2 { // what it was at has been interrupted

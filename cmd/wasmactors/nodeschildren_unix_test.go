@@ -62,6 +62,7 @@ func fieldOfCrew(t *testing.T) *field {
 // Children of one node run on two others, in processes, with code that those fetch. They are restarted there, and stopped from here; when
 // their node is killed the parent is told, once.
 func TestChildrenOnOtherNodes(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("three processes for some seconds")
 	}

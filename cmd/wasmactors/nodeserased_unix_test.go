@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // An operator looks at what the journal has of a key, and deletes it when its actor has ended. It begins empty then.
@@ -68,6 +70,7 @@ func TestAKeyIsErased(t *testing.T) {
 // All keys with a journal are listed on each node, in pages, those without an actor, too; and what one has is deleted on whichever node that is
 // ordered: the one that has the key does it.
 func TestAKeyIsErasedFromAnyNode(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("three processes for some seconds, and compiles a guest")
 	}

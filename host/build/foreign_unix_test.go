@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // TestForeignSources: C, assembly and objects are refused by both compilers, wherever they come from, before
@@ -65,7 +67,7 @@ func TestForeignSources(t *testing.T) {
 	} {
 		for _, compiler := range []string{"go", "tinygo"} {
 			t.Run(x.name+"/"+compiler, func(t *testing.T) {
-				if compiler == "go" && x.refused == "" && testing.Short() {
+				if compiler == "go" && x.refused == "" && x.name != "without cgo" && !thorough.Slow {
 					t.Skip("compiles")
 				}
 				f := newFakeTinyGo(t)

@@ -127,7 +127,7 @@ func TestProcessesShareACache(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for round := range thorough.SlowOf(1, 2) {
 		var wg sync.WaitGroup
-		for n := range 4 {
+		for n := range thorough.SlowOf(2, 4) {
 			killAt := ""
 			if n == 0 {
 				killAt = []string{"compiling", "decode", "initialise", "compile"}[r.IntN(4)]

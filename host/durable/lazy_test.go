@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	port "github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 func lazily(o *Options) { o.Lazy = true }
@@ -370,6 +371,7 @@ func differ(early, late []string) string {
 // Whatever comes for them, and however often the process is killed, actors that return late are to the bit what they are when all
 // return at the start.
 func TestLateReturnsChangeNothing(t *testing.T) {
+	thorough.Checks(t, 40)
 	const n = 6
 	base := crowded(t, n)
 	start := base.killed()
@@ -406,6 +408,7 @@ func TestLateReturnsChangeNothing(t *testing.T) {
 // A store of a process that was killed in the middle of its work becomes the same system in both ways, to the bit, until it is released. Then
 // several actors work at once, and which messages share a batch is chance: what they have counted is the same, their memory need not be.
 func TestLateReturnsAfterKillsInTheMiddle(t *testing.T) {
+	thorough.Checks(t, 30)
 	const n = 6
 	base := crowded(t, n)
 	start := base.killed()

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 )
 
@@ -112,6 +113,7 @@ func TestWhoIsPausedIsWritten(t *testing.T) {
 // Whatever comes about, and however often the process is killed, checkpoints of what has changed lead to the same, to the bit, as those of
 // all actors.
 func TestCheckpointsOfPartsChangeNothing(t *testing.T) {
+	thorough.Checks(t, 30)
 	const n = 6
 	base := crowded(t, n)
 	start := base.killed()

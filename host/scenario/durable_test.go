@@ -19,7 +19,7 @@ func TestSimulatedStores(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			x := stored(t, path, file)
 			met := map[simulate.Class]int{}
-			all, of := thorough.SlowOf(25, 100), thorough.SlowOf(3, 10)
+			all, of := thorough.SlowOf(12, 100), thorough.SlowOf(2, 10)
 			for _, o := range swept(t, x, "all", all) {
 				if o.Failed() {
 					t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
@@ -65,7 +65,7 @@ func TestSeedsOfStores(t *testing.T) {
 		on = x.s.Faults(on)
 		for _, seed := range c.seeds {
 			chain := ""
-			for range 4 {
+			for range thorough.SlowOf(2, 4) {
 				o := x.Play(t.Context(), simulate.NewPlan(seed, on))
 				if o.Failed() || chain != "" && o.Chain != chain {
 					t.Errorf("%s, seed %d: %+v %v, histories %.8s and %.8s", c.path, seed, o.Violation, o.Err, chain, o.Chain)

@@ -59,7 +59,7 @@ func TestSimulatedNodes(t *testing.T) {
 		return staging{st: st, b: b, s: all[len(all)-1], o: Simulating{For: simulatedFor}}
 	}
 	right, met := ledger("kept"), map[simulate.Class]int{}
-	one := swept(t, right, "all", thorough.SlowOf(20, 300))
+	one := swept(t, right, "all", thorough.SlowOf(8, 300))
 	for _, o := range one {
 		if o.Failed() {
 			t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
@@ -74,7 +74,7 @@ func TestSimulatedNodes(t *testing.T) {
 		}
 	}
 	t.Logf("in %d runs there were %v", len(one), met)
-	for i, o := range swept(t, ledger("kept"), "all", 5) {
+	for i, o := range swept(t, ledger("kept"), "all", thorough.SlowOf(2, 5)) {
 		if o.Chain != one[i].Chain {
 			t.Errorf("seed %d: two histories", i+1)
 		}
@@ -83,7 +83,8 @@ func TestSimulatedNodes(t *testing.T) {
 		}
 	}
 	wrong := ledger("forgetful")
-	for _, class := range []string{"all", "node-kill", "node-pause", "node-part"} { // after a death of all nothing is missing: all begins anew
+	// After a death of all nothing is missing: all begins anew.
+	for _, class := range thorough.SlowOf([]string{"all"}, []string{"all", "node-kill", "node-pause", "node-part"}) {
 		found := violations(swept(t, wrong, class, 6))
 		if found["invariant no money is lost or made"] == 0 {
 			t.Errorf("%s: an account that is in memory only is not found: %v", class, found)

@@ -65,7 +65,8 @@ func TestUpgradesOfDurableActors(t *testing.T) {
 	for path, file := range map[string]string{"ledger/durable.yaml": "ledger/books_test.yaml", "accounts": "accounts/kept_test.yaml"} {
 		t.Run(path, func(t *testing.T) {
 			x := stored(t, path, file)
-			all := swept(t, x, "upgrade,death,disk", 60)
+			seeds := thorough.SlowOf(24, 60)
+			all := swept(t, x, "upgrade,death,disk", seeds)
 			met, upgraded, early := map[simulate.Class]int{}, 0, 0
 			var both []*simulate.Outcome
 			for _, o := range all {
@@ -88,10 +89,10 @@ func TestUpgradesOfDurableActors(t *testing.T) {
 				early += strings.Count(tail, "upgrade: it ends early")
 			}
 			t.Logf("%v, %d with both; %d actors have got other code; %d upgrades have ended early", met, len(both), upgraded, early)
-			if met[simulate.Upgrade] < 20 || met[simulate.Death] < 20 || len(both) < 3 || upgraded < 20 {
+			if met[simulate.Upgrade] < seeds/3 || met[simulate.Death] < seeds/3 || len(both) < 3 || upgraded < seeds/3 {
 				t.Fatal("too little has happened")
 			}
-			for _, o := range both[:3] {
+			for _, o := range both[:thorough.SlowOf(1, 3)] {
 				if again := x.Play(t.Context(), o.Plan.Fix(o.Faults)); again.Chain != o.Chain {
 					t.Errorf("seed %d: as data it is another run", o.Plan.Seed)
 				}

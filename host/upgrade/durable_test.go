@@ -238,7 +238,7 @@ func TestKilledInAnUpgrade(t *testing.T) {
 			i--
 		}
 		before, after := all[i], all[min(i+1, len(all)-1)]
-		for seed := range uint64(thorough.Of(4, 40)) {
+		for seed := range uint64(thorough.Of(thorough.SlowOf(2, 4), 40)) {
 			image := old
 			if seed%2 == 1 {
 				image = new

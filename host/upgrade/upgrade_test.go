@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -140,7 +141,7 @@ func of(w *world, r *upgrade.Report, path string) upgrade.Actor {
 // turn end as with a twin that has had the new code from the start.
 func TestLikeATwin(t *testing.T) {
 	words := []string{"a", "b", "timer", "rate", "child", "stash", "unstash", "dice", "pass"}
-	for seed := range uint64(12) {
+	for seed := range thorough.SlowOf[uint64](5, 12) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var script []string
 		for range 30 {

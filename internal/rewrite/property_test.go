@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/wasmactors/wasmactors/internal/direct"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wasm"
 	"github.com/wasmactors/wasmactors/internal/wasmgen"
 )
@@ -267,7 +268,7 @@ func long(modules int) int {
 // TestRewrittenModulesDoTheSame is the proof by example that rewriting changes
 // nothing but what it should.
 func TestRewrittenModulesDoTheSame(t *testing.T) {
-	modules := long(100)
+	modules := long(thorough.SlowOf(40, 100))
 	labs, stat := newLabs(t), &statistics{}
 	for seed := range uint64(modules) {
 		choices := wasmgen.Seed(seed)

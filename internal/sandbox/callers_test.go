@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/rewrite"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // TestCallLayout: wazero's function objects are those that callers knows. If this
@@ -43,7 +44,7 @@ func TestCallLayout(t *testing.T) {
 func TestCallersServeWhoCalls(t *testing.T) {
 	e := newEngine(t, NewConfig())
 	images := []*Image{load(t, e, "echo", ImageConfig{}), load(t, e, "echo", ImageConfig{StackLimit: 2 << 20})}
-	turns := 3000
+	turns := thorough.SlowOf(1000, 3000)
 	if race.Enabled {
 		turns = 500
 	}

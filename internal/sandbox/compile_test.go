@@ -62,10 +62,7 @@ func TestHostileModules(t *testing.T) {
 	if race.Enabled {
 		t.Skip("one load after another: nothing to race")
 	}
-	sizes := thorough.Of(thorough.SlowOf([]int{7_000}, []int{30_000}), []int{7_000, 30_000, 95_000})
-	if testing.Short() {
-		sizes = []int{7_000}
-	}
+	sizes := thorough.Of(thorough.SlowOf([]int{4_000}, []int{30_000}), []int{7_000, 30_000, 95_000})
 	e := newEngine(t, NewConfig())
 	for _, f := range wasmgen.Families() {
 		t.Run(f.Name, func(t *testing.T) {

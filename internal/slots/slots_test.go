@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -103,6 +105,7 @@ func (g *guest) reset(t interface{ Fatalf(string, ...any) }) {
 // TestMemoriesKeepApart drives some memories at random and compares each with a
 // plain slice: writes, growth, resets, frees and new ones in old places.
 func TestMemoriesKeepApart(t *testing.T) {
+	thorough.Checks(t, 40)
 	each(t, func(t *testing.T, s *Space) {
 		rapid.Check(t, func(t *rapid.T) {
 			var images []*Image

@@ -4,7 +4,9 @@
 package thorough
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -38,4 +40,20 @@ func SkipUnlessSlow(t testing.TB) {
 	if !Slow {
 		t.Skip("takes long: make slow")
 	}
+}
+
+// Checks has rapid try the properties of a test so often, instead of the 100 times that are usual, until the test ends. What a
+// flag says, and Slow, go before it. It is for tests whose tries take long, and which do not run beside others.
+func Checks(t testing.TB, n int) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if f == nil || Slow || f.Value.String() != f.DefValue {
+		return
+	}
+	t.Setenv("WASMACTORS_CHECKS", "") // refuses to run in parallel
+	before := f.Value.String()
+	if err := f.Value.Set(strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(before) })
 }

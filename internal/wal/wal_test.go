@@ -163,7 +163,7 @@ func TestCrash(t *testing.T) {
 				if c.most > 10_000 && !thorough.Enabled && !fs.Rare(changes) && dice.IntN(8) > 0 {
 					continue
 				}
-				for range 4 {
+				for range thorough.SlowOf(1, 4) {
 					crash(t, fs, opt, &h, changes, dice)
 				}
 			}
@@ -275,7 +275,7 @@ func TestFlip(t *testing.T) {
 			for _, name := range all {
 				size := len(from.Bytes(name))
 				for at := 0; at < size; at++ {
-					if at > 8<<10 && at%4001 != 0 || !thorough.Enabled && at%7 != 0 && at%512 != 511 { // far behind what was written
+					if at > 8<<10 && at%4001 != 0 || !thorough.Enabled && at%thorough.SlowOf(17, 7) != 0 && at%512 != 511 { // far behind what was written
 						continue
 					}
 					broken := from.Copy()

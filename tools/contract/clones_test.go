@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // buildClones builds the guest of testdata/clones.
@@ -49,9 +50,7 @@ func drawn(t *testing.T, s *host.System, ref host.Ref) map[string]string {
 // What two actors of one image share, and two incarnations of one. docs/guests.md says it.
 // TinyGo is not needed for its part: what the SDK does for it is ordinary Go, behind a tag.
 func TestClones(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles guests")
-	}
+	thorough.SkipUnlessSlow(t)
 	own := []string{"crypto/rand.Read", "crypto/rand.Reader", "Context.Rand"}
 	copied := []string{"math/rand", "math/rand/v2", "maphash", "map order", "a package's token", "a package's maphash"}
 	for _, c := range []struct {

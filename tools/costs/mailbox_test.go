@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	usual "github.com/wasmactors/wasmactors/internal/mailbox"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/tools/instrcount"
 )
 
@@ -80,6 +81,9 @@ const mostTimes = 14
 const mostPercent = 150
 
 func TestInstructions(t *testing.T) {
+	if !instrcount.Counting() {
+		thorough.SkipUnlessSlow(t)
+	}
 	names, boxes, headers := costs()
 	const whole = 16
 	if instrcount.Counting() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/tools/instrcount"
 )
 
@@ -36,6 +37,9 @@ var clocks = []struct {
 // Setting a timer and stopping it costs a wheel the same among a hundred others and among a hundred
 // thousand. With WASMACTORS_LONG=1 the others are counted, too.
 func TestWheelCost(t *testing.T) {
+	if !instrcount.Counting() {
+		thorough.SkipUnlessSlow(t)
+	}
 	if race.Enabled {
 		t.Skip("the race detector's own instructions would be counted")
 	}

@@ -14,11 +14,14 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // Structs are read and written by assembly in guests of standard Go. The tests of generated code, and those of what the
 // collector must know, run there, too.
 func TestGeneratedCodeInWebAssembly(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("compiling the tests for WebAssembly takes a while")
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // mutated is a function of a package after all mutations, and their kinds.
@@ -127,6 +129,7 @@ func TestGlobsOfFiles(t *testing.T) {
 
 // A module with a weak test: what survives is what it does not look at.
 func TestRun(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if testing.Short() {
 		t.Skip("it builds and runs a module")
 	}

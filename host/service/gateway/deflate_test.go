@@ -22,6 +22,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // offered is what clients say that can compress.
@@ -167,6 +168,7 @@ func TestDeflateBombs(t *testing.T) {
 // TestIdleDeflate measures what a connection with permessage-deflate takes that says nothing: one
 // that never has, and one that has said something in each direction.
 func TestIdleDeflate(t *testing.T) {
+	thorough.SkipUnlessSlow(t)
 	if race.Enabled {
 		t.Skip("the race detector's memory would be measured")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // crashEnv makes this test binary the process that is killed.
@@ -82,10 +83,7 @@ func rounds(t *testing.T, short, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("WASMACTORS_LONG")); err == nil {
 		return n
 	}
-	if testing.Short() {
-		return short
-	}
-	return usual
+	return thorough.SlowOf(short, usual)
 }
 
 // What was acknowledged is there after a kill -9 in the middle of it, batches whole, with the

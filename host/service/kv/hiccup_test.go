@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // One operation finds no room while a store is opened, whichever it is, and the next one does: so
@@ -37,10 +38,7 @@ func TestRoomComesWhileItOpens(t *testing.T) {
 		s.engine().(*onDisk).fail(errors.New("the process ends")) // its log is read again
 		_ = s.close()
 	}
-	step := int64(1)
-	if testing.Short() {
-		step = 5
-	}
+	step := thorough.SlowOf[int64](5, 1)
 	for n := int64(1); ; n += step {
 		mem := vfs.NewMem()
 		if _, err := vfs.Clone(began, mem, dir, dir); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/service"
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"go.uber.org/goleak"
 )
 
@@ -303,7 +304,7 @@ func TestHostileStatements(t *testing.T) {
 	must(t, db, "create table t(a)")
 	for _, c := range hostile {
 		for _, how := range []Access{Read, Write} {
-			if testing.Short() && (how == Write || race.Enabled) && slow(c.codes) {
+			if (how == Write && !thorough.Slow || testing.Short() && race.Enabled) && slow(c.codes) {
 				continue
 			}
 			ctx, cancel := context.WithTimeoutCause(context.Background(), limit, context.DeadlineExceeded)
