@@ -19,7 +19,7 @@ func TestSimulatedStores(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			x := stored(t, path, file)
 			met := map[simulate.Class]int{}
-			all, of := thorough.SlowOf(12, 100), thorough.SlowOf(2, 10)
+			all, of := thorough.SlowOf(25, 100), thorough.SlowOf(2, 10)
 			for _, o := range swept(t, x, "all", all) {
 				if o.Failed() {
 					t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))

@@ -42,7 +42,7 @@ const (
 func TestLinear(t *testing.T) {
 	for _, f := range wasmgen.Families() {
 		t.Run(f.Name, func(t *testing.T) {
-			size := thorough.Of(thorough.SlowOf(1_000, 2_000), 8_000)
+			size := thorough.Of(2_000, 8_000)
 			small, large := f.Make(size).Encode(), f.Make(16*size).Encode()
 			smallSteps, smallOut := rewritten(t, small)
 			steps, out := rewritten(t, large)
