@@ -41,6 +41,7 @@ type membership struct {
 	manifest *bundle.Cluster
 	quiet    bool
 	place    *natscluster.Cluster
+	hold     *natscluster.Hold // of the node's folder
 	lost     func(*cluster.Node, error)
 	news     *news
 	dev      *nodeOfDev // nil: dev has not started it
@@ -87,8 +88,10 @@ func openMembership(c *cli.Context, env *environment, m *bundle.Manifest, dev *n
 		x.news.close()
 		return nil, usage("the token of node %s was for other bundles than %s: wasmactors cluster token --for %s makes one", x.identity.Node, m.Name, m.Name)
 	}
+	x.hold = x.identity.Hold()
 	if x.place, err = natscluster.Open(c.Context, x.identity, natscluster.Options{Listen: listen, Events: x.event}); err != nil {
 		x.news.close()
+		_ = x.hold.Close()
 		return nil, &unreachableError{err}
 	}
 	return x, nil
@@ -180,10 +183,14 @@ func (x *membership) join(ctx context.Context) error {
 	if _, err := rand.Read(id[:]); err != nil {
 		return err
 	}
+	self := binary.LittleEndian.Uint64(id[:]) | 1
+	if err := x.hold.Begins(self); err != nil {
+		x.event(cluster.Event{Kind: cluster.EventRefused, Count: 1, Text: err.Error()})
+	}
 	var n *cluster.Node
 	n, trusted, err := x.make(cluster.Config{
 		Name: x.identity.Node, Roles: x.manifest.Roles, Zone: x.manifest.Zone, Identity: x.identity.Certificate(), Lease: x.identity.Lease, Brief: x.identity.Lease / 2,
-		ID: binary.LittleEndian.Uint64(id[:]) | 1, Directory: x.place.Directory(), Links: x.place.Links(), Events: x.event,
+		ID: self, Over: x.hold.Over(), Directory: x.place.Directory(), Links: x.place.Links(), Events: x.event,
 		Lost: func(err error) { x.lost(n, err) },
 	})
 	if err != nil {
@@ -310,6 +317,7 @@ func (x *membership) close() {
 		x.leave(n)
 	}
 	x.place.Close()
+	_ = x.hold.Close()
 	x.news.close()
 }
 

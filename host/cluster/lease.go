@@ -44,6 +44,9 @@ func (n *Node) take() {
 		n.fail(err)
 		return
 	} else if wait > 0 {
+		if n.endLast() {
+			wait = min(wait, n.cfg.Lease/32)
+		}
 		n.after(wait, nil, n.take)
 		return
 	}
@@ -104,6 +107,21 @@ func (n *Node) mayJoin() (wait time.Duration, err error) {
 		}
 	}
 	return wait, nil
+}
+
+// endLast takes the number of this node's last life away if that life is over for certain (Config.Over). The entry must be the very one
+// that was seen: one that is renewed meanwhile stays. It reports whether there is such an entry.
+func (n *Node) endLast() (some bool) {
+	for i := uint16(1); i <= abi.MaxNode; i++ {
+		m := n.members[i]
+		if m == nil || m.Gone || m.renewed || n.cfg.Over == 0 || m.ID != n.cfg.Over || m.Name != n.cfg.Name {
+			continue
+		}
+		e := m.Evicted()
+		n.later = append(n.later, func() { n.cfg.Directory.Put(e.Key, e.Value, e.Revision, func(uint64, error) {}) })
+		some = true
+	}
+	return some
 }
 
 // introduce tells the links who a node is.

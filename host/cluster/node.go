@@ -34,6 +34,9 @@ type Config struct {
 	Brief time.Duration
 	// ID is the node's for this start: random, not 0, and of no other start.
 	ID uint64
+	// Over is the ID of a life of this node that has ended for certain, 0 if that is not known of any: its number is taken away at once,
+	// and not when its lease is over. It must not be the ID of a life that may still act.
+	Over uint64
 	// Directory and Links are those of the cluster.
 	Directory Directory
 	Links     Links
