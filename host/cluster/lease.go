@@ -114,7 +114,7 @@ func (n *Node) mayJoin() (wait time.Duration, err error) {
 func (n *Node) endLast() (some bool) {
 	for i := uint16(1); i <= abi.MaxNode; i++ {
 		m := n.members[i]
-		if m == nil || m.Gone || m.renewed || n.cfg.Over == 0 || m.ID != n.cfg.Over || m.Name != n.cfg.Name {
+		if m == nil || m.Gone || n.cfg.Over == 0 || m.ID != n.cfg.Over || m.Name != n.cfg.Name {
 			continue
 		}
 		e := m.Evicted()

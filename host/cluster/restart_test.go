@@ -79,17 +79,19 @@ func TestTheLastLifeIsOver(t *testing.T) {
 		w := &net{World: clustertest.New(1), t: t}
 		w.lifeBefore(1, 100, "n0")
 		w.lifeBefore(2, 101, "other")
+		gone := map[uint64]bool{}
+		w.Changed(func(_ *clustertest.Machine, _, now cluster.Entry) {
+			if x, err := cluster.DecodeMember(now); err == nil && x.Gone {
+				gone[x.ID] = true
+			}
+		})
 		w.start(1, time.Second, func(cfg *cluster.Config) { cfg.Over = c.over })
 		quick := w.members[0].self.Number != 0
 		if quick != c.quick {
 			t.Errorf("%s: it has joined at once: %v", c.what, quick)
 		}
-		var others []string
-		for _, m := range w.members[0].Members() {
-			others = append(others, m.Name)
-		}
-		if len(others) != 2 && quick {
-			t.Errorf("%s: there are %v, and the other node was left alone", c.what, others)
+		if gone[100] != c.quick || gone[101] {
+			t.Errorf("%s: these lives were ended: %v", c.what, gone)
 		}
 		w.pass(8 * time.Second)
 		if m := w.members[0]; m.self.Number == 0 || m.lost != nil {

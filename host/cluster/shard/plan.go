@@ -127,8 +127,8 @@ func (t *table) plan(v *view) {
 		if under >= v.moves {
 			return
 		}
-		if p.from != 0 && v.guarded || v.held(s) {
-			continue
+		if _, givesUp := v.giveUp[s]; givesUp || p.from != 0 && v.guarded || v.held(s) {
+			continue // what this table gives up is served again before it moves once more
 		}
 		if to := t.ideal(s); to != p.owner {
 			p.from, p.owner = p.owner, to
