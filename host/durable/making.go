@@ -92,7 +92,7 @@ func (c *making) mark() (changed []abi.Ref, all bool, err error) {
 	for _, ref := range c.passing {
 		refs[ref] = 0 // the book has it
 	}
-	if c.proves = proof != nil && s.last.Count%2 == 1; c.proves {
+	if c.proves = proof != nil && (s.last.Count%2 == 1 || s.last.Count == 0 && s.book.Len() > 0); c.proves {
 		c.changed = refs
 		return nil, true, err
 	}
@@ -115,7 +115,7 @@ func (s *Store) appendMark() (p spot, refs map[abi.Ref]uint64, err error) {
 }
 
 // proof is called with the part of an actor that has changed though nothing has said so, in tests: then every second checkpoint that has the
-// parts of some asks all. nil: none does.
+// parts of some asks all, and the first one after a start. nil: none does.
 var proof func(path string, part, now []byte)
 
 // proven reports whether a part is one of those that the checkpoint does not have. It is the state of its actor, still.
@@ -238,7 +238,6 @@ const leastChain = 64 << 10
 func (s *Store) turnTo(c *making, end spot) error {
 	release := s.away.Hold() // who returns reads from where its part is
 	err := s.book.Apply(c.delta, false)
-	s.book.Note(&c.packer.change)
 	release()
 	if err != nil {
 		return err

@@ -221,8 +221,8 @@ func (b *Book) Stays(ref abi.Ref) bool {
 	return i >= 0 && b.rows[i].stays()
 }
 
-// stays reports whether the part of an actor is its state as long as no record is about it: it is inert, or was seen to be steady. A start does
-// not know of the latter.
+// stays reports whether the part of an actor is its state as long as no record is about it: it is inert, or steady. Indexes of earlier releases
+// do not say the latter.
 func (r *row) stays() bool { return r.state&steady != 0 || r.sort != 0 && r.parent < 0 }
 
 // Passing are the actors whose parts may not be their states, though no record is about them.
@@ -235,19 +235,6 @@ func (b *Book) Passing() (all []abi.Ref) {
 		}
 	}
 	return all
-}
-
-// Note notes who is steady of those that a change has written, when the book has it. Nobody looks at the book meanwhile but those who return.
-func (b *Book) Note(c *Change) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range c.Parts {
-		if p := &c.Parts[i]; p.Of != nil && p.Of.Steady {
-			if at := b.find(p.Ref); at >= 0 {
-				b.rows[at].state |= steady
-			}
-		}
-	}
 }
 
 // Place is where an actor is in the order of all; of another one behind all.

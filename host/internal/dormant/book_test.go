@@ -33,6 +33,7 @@ func (w *diary) draw(of *Part) {
 	t := w.t
 	of.Turns, of.Busy = rapid.Uint64().Draw(t, "turns"), rapid.IntRange(0, 5).Draw(t, "busy") == 0
 	of.Sort = rapid.SampledFrom([]string{"", Sort{Type: "a"}.Text(), Sort{Type: "b", Code: []byte("c")}.Text()}).Draw(t, "sort")
+	of.Steady = rapid.Bool().Draw(t, "steady")
 	of.Incarnation, of.Held = rapid.Uint64Range(0, 1<<33).Draw(t, "incarnation"), rapid.IntRange(0, 1<<20).Draw(t, "held")
 }
 
@@ -172,7 +173,7 @@ func says(b *Book) (all []string) {
 		if r.sort > 0 {
 			sort = fmt.Sprint(b.sorts[r.sort-1].text, r.turns, r.life, r.held)
 		}
-		all = append(all, fmt.Sprintf("%d %s below %d, %x at %v", r.ref, b.name(r), up, sort, fmt.Sprint(e.Spots, e.Slot)))
+		all = append(all, fmt.Sprintf("%d %s below %d, %x stays %v at %v", r.ref, b.name(r), up, sort, b.Stays(r.ref), fmt.Sprint(e.Spots, e.Slot)))
 	}
 	live := map[string]int{}
 	for i := range b.rows {
@@ -214,16 +215,16 @@ func TestBooksSayWhatWasWrittenLast(t *testing.T) {
 				if k.of.Sort != "" {
 					sort = fmt.Sprint(k.of.Sort, k.of.Turns, k.of.Incarnation, k.of.Held)
 				}
-				if want := fmt.Sprintf("%d %s below %d, %x at %v", k.of.Ref, k.of.Name, up, sort, k.at); got[i] != want {
+				if want := fmt.Sprintf("%d %s below %d, %x stays %v at %v", k.of.Ref, k.of.Name, up, sort, k.of.Steady || sort != "" && up == 0, k.at); got[i] != want {
 					t.Fatalf("actor %d: %s, want %s", i, got[i], want)
 				}
-				if inert := w.book.Stays(k.of.Ref); inert != (sort != "" && up == 0) || !w.book.Has(k.of.Ref) || w.book.Place(k.of.Ref) >= w.book.Place(1) {
-					t.Fatalf("%+v: inert %v", k.of, inert)
+				if !w.book.Has(k.of.Ref) || w.book.Place(k.of.Ref) >= w.book.Place(1) {
+					t.Fatalf("%+v is not there", k.of)
 				}
 			}
 			inert := 0
 			for _, k := range w.all {
-				if w.book.Stays(k.of.Ref) && !w.book.busy { // else /user may be about to do something with them
+				if k.of.Sort != "" && k.of.Parent == 7 && !w.book.busy { // else /user may be about to do something with them
 					inert++
 				}
 			}
@@ -278,9 +279,32 @@ func TestBooksForgetWhoIsGone(t *testing.T) {
 
 // change is an index of one frame with two parts, and the rows.
 func change(flags byte, rows ...[]byte) []byte {
-	b := []byte{2, flags, 1, 9, 2, 1, 100, 3, 0, 1, byte(len(Sort{Type: "t"}.Text()))}
+	b := []byte{changeVersion, flags, 1, 9, 2, 1, 100, 3, 0, 1, byte(len(Sort{Type: "t"}.Text()))}
 	b = append(append(b, Sort{Type: "t"}.Text()...), byte(len(rows)))
 	return append(append(b, bytes.Join(rows, nil)...), 0)
+}
+
+// An index of version 2 says nothing of who is steady, and one of version 3 goes on from it.
+func TestBooksOfVersion2(t *testing.T) {
+	ref := func(n byte, more ...byte) []byte { return append([]byte{n, 0, 0, 0, 0, 0, 0, 0}, more...) }
+	old := change(wholeBook, append(ref(5, 0, 0), 0, 1, 'k', 0), append(ref(6, 0, 0), append(append([]byte{2}, ref(5)...), 1, 'l', 0)...))
+	old[0] = 2
+	b := NewBook()
+	if err := b.Apply(old, true); err != nil {
+		t.Fatal(err)
+	}
+	if b.Stays(5) || b.Stays(6) || b.rows[b.find(6)].parent != 0 || len(b.Passing()) != 2 {
+		t.Errorf("%+v", b.rows)
+	}
+	if err := b.Apply(change(0, append(ref(5, 0, 1), rowSteady, 1, 'k', 0)), false); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Stays(5) || b.Stays(6) || b.Len() != 2 {
+		t.Errorf("%+v", b.rows)
+	}
+	if err := b.Apply(change(0, append(ref(5, 0, 1), 0, 1, 'k', 0)), false); err != nil || b.Stays(5) {
+		t.Errorf("it is steady still, %v", err)
+	}
 }
 
 // What cannot be is refused, with the reason.
@@ -299,11 +323,12 @@ func TestForgedBooks(t *testing.T) {
 		after bool // as a difference to the book of whole
 		index func() []byte
 	}{
-		"version 3":                   {false, func() []byte { return append([]byte{3}, whole[1:]...) }},
+		"version 4":                   {false, func() []byte { return append([]byte{4}, whole[1:]...) }},
+		"flags that none has":         {false, with(1, ref(5, 0, 1, 4, 1, 'k', 0, 0, 0, 0))},
 		"flags that no index has":     {false, with(5)},
 		"the reverse":                 {false, with(0)},
 		"whole book where the diff":   {true, with(1)},
-		"it is cut":                   {false, func() []byte { return []byte{2, 1} }},
+		"it is cut":                   {false, func() []byte { return []byte{3, 1} }},
 		"bytes behind its end":        {false, func() []byte { return append(bytes.Clone(whole), 0) }},
 		"without a place or a ref":    {false, with(1, append(ref(5, 2, 1), inert...))},
 		"actor without a place":       {false, with(1, append(ref(5, 0, 2), inert...))},
@@ -318,11 +343,11 @@ func TestForgedBooks(t *testing.T) {
 			return bytes.Replace(change(0, append(ref(5, 0, 1), 0, 1, 'x', 0)), []byte{100, 3}, []byte{101, 3}, 1)
 		}},
 		"gone that was not there":        {true, func() []byte { b := change(0); b[len(b)-1] = 1; return append(b, ref(6)...) }},
-		"a head in no frame":             {false, func() []byte { return []byte{2, 1, 0, 0, 0, 0, 0} }},
-		"a frame without pieces":         {false, func() []byte { return []byte{2, 1, 1, 9, 0, 1, 5, 5, 0, 0, 0, 0} }},
+		"a head in no frame":             {false, func() []byte { return []byte{3, 1, 0, 0, 0, 0, 0} }},
+		"a frame without pieces":         {false, func() []byte { return []byte{3, 1, 1, 9, 0, 1, 5, 5, 0, 0, 0, 0} }},
 		"before the one that was before": {true, func() []byte { return bytes.Replace(change(0), []byte{100, 3}, []byte{99, 3}, 1) }},
-		"more than its bytes can hold":   {false, func() []byte { return []byte{2, 1, 200, 1} }},
-		"a sort that cannot be read":     {false, func() []byte { return []byte{2, 1, 1, 9, 2, 1, 100, 3, 0, 1, 1, 'x', 0, 0} }},
+		"more than its bytes can hold":   {false, func() []byte { return []byte{3, 1, 200, 1} }},
+		"a sort that cannot be read":     {false, func() []byte { return []byte{3, 1, 1, 9, 2, 1, 100, 3, 0, 1, 1, 'x', 0, 0} }},
 	} {
 		b := NewBook()
 		if c.after {

@@ -15,17 +15,28 @@ import (
 // What a checkpoint changes in a book is written as an index: the difference to the book of the checkpoint before, or a whole book. Numbers
 // are LEB128, refs 8 bytes, little endian; texts have their length before them.
 //
-//	byte    version, 2
+//	byte    version, 3
 //	byte    1: a whole book; 2: /user decides about its children
 //	frames  how many; of each its bytes, its parts, and its pieces: how many, of each its batch, as the difference to that of the piece before,
 //	        and how far behind that it is. The head is the first part of the last frame; of a whole book of a frame that is named
 //	head    the place of its frame among these
 //	sorts   how many; the text of each
 //	rows    how many; of each the ref, the frame twice (and one more: only its place has changed), the place in it; and unless only its place
-//	        has changed 0 below /user, else 1 and the ref of its parent; the name; the sort of an inert actor, from 1, else 0; and of an
-//	        inert one its turns, its incarnation, and the bytes of its guest's state
+//	        has changed a byte (1: it is not below /user; 2: it is steady), the ref of its parent if that is not /user, the name; the sort
+//	        of an inert actor, from 1, else 0; and of an inert one its turns, its incarnation, and the bytes of its guest's state
 //	gone    how many actors have stopped for good; the ref of each
-const changeVersion = 2
+//
+// Version 2, of earlier releases, does not say who is steady.
+const (
+	changeVersion = 3
+	withoutSteady = 2
+)
+
+// Flags of a row.
+const (
+	rowBelow = 1 << iota
+	rowSteady
+)
 
 const (
 	wholeBook = 1 << iota
@@ -154,11 +165,15 @@ func (x *indexer) at(ref abi.Ref, frame, slot int, moved uint64) {
 	x.rows = binary.AppendUvarint(binary.AppendUvarint(x.rows, uint64(frame)<<1|moved), uint64(slot))
 }
 
-func (x *indexer) row(parent abi.Ref, name, sort string, turns, life, held uint64) {
+func (x *indexer) row(parent abi.Ref, still bool, name, sort string, turns, life, held uint64) {
+	flags := byte(0)
+	if still {
+		flags |= rowSteady
+	}
 	if parent == 0 {
-		x.rows = append(x.rows, 0)
+		x.rows = append(x.rows, flags)
 	} else {
-		x.rows = binary.LittleEndian.AppendUint64(append(x.rows, 1), uint64(parent))
+		x.rows = binary.LittleEndian.AppendUint64(append(x.rows, flags|rowBelow), uint64(parent))
 	}
 	if x.rows = appendText(x.rows, name); sort == "" {
 		x.rows = append(x.rows, 0)
@@ -227,7 +242,7 @@ func (b *Book) Delta(c *Change) []byte {
 			continue
 		}
 		x.at(p.Ref, p.Frame, p.Slot, 0)
-		x.row(parentOf(p.Of), p.Of.Name, p.Of.Sort, p.Of.Turns, p.Of.Incarnation, uint64(p.Of.Held))
+		x.row(parentOf(p.Of), p.Of.Steady, p.Of.Name, p.Of.Sort, p.Of.Turns, p.Of.Incarnation, uint64(p.Of.Held))
 	}
 	return x.bytes(flagsOf(c.Busy), len(c.Frames), c.Head, c.Gone)
 }
@@ -283,12 +298,12 @@ func (b *Book) Whole(c *Change) ([]byte, error) {
 		}
 		switch sort := ""; {
 		case p != nil && p.Of != nil:
-			x.row(parent, b.name(r), p.Of.Sort, p.Of.Turns, p.Of.Incarnation, uint64(p.Of.Held))
+			x.row(parent, p.Of.Steady, b.name(r), p.Of.Sort, p.Of.Turns, p.Of.Incarnation, uint64(p.Of.Held))
 		default:
 			if r.sort > 0 {
 				sort = b.sorts[r.sort-1].text
 			}
-			x.row(parent, b.name(r), sort, r.turns, uint64(r.life), uint64(r.held))
+			x.row(parent, r.state&steady != 0, b.name(r), sort, r.turns, uint64(r.life), uint64(r.held))
 		}
 	}
 	for i := range c.Parts {
@@ -297,7 +312,7 @@ func (b *Book) Whole(c *Change) ([]byte, error) {
 			continue
 		}
 		x.at(p.Ref, before+p.Frame, p.Slot, 0)
-		x.row(parentOf(p.Of), p.Of.Name, p.Of.Sort, p.Of.Turns, p.Of.Incarnation, uint64(p.Of.Held))
+		x.row(parentOf(p.Of), p.Of.Steady, p.Of.Name, p.Of.Sort, p.Of.Turns, p.Of.Incarnation, uint64(p.Of.Held))
 	}
 	return x.bytes(wholeBook|flagsOf(c.Busy), frames, before+c.Head, nil), nil
 }
@@ -308,8 +323,9 @@ func (b *Book) Apply(index []byte, whole bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := &parser{rest: index}
-	if v := p.byte(); v != changeVersion && p.bad == "" {
-		p.fail(fmt.Sprintf("version %d, this release reads version %d", v, changeVersion))
+	v := p.byte()
+	if v != changeVersion && v != withoutSteady && p.bad == "" {
+		p.fail(fmt.Sprintf("version %d, this release reads versions %d and %d", v, withoutSteady, changeVersion))
 	}
 	flags := p.byte()
 	if flags&^(wholeBook|busyHead) != 0 {
@@ -331,7 +347,7 @@ func (b *Book) Apply(index []byte, whole bool) error {
 		b.head = from + uint32(head)
 		b.frame(b.head).live++
 		b.busy = flags&busyHead != 0
-		b.readRows(p, from, frames)
+		b.readRows(p, v, from, frames)
 	}
 	for range p.count(8) {
 		ref := abi.Ref(p.ref())
@@ -389,8 +405,8 @@ func (b *Book) readFrames(p *parser) int {
 	return n
 }
 
-// readRows reads the rows of an index, whose frames are n from a number on.
-func (b *Book) readRows(p *parser, from uint32, n int) {
+// readRows reads the rows of an index of a version, whose frames are n from a number on.
+func (b *Book) readRows(p *parser, v byte, from uint32, n int) {
 	var sorts []uint16
 	for range p.count(1) {
 		s, err := b.sortNamed(string(p.text(math.MaxInt32)))
@@ -437,7 +453,17 @@ func (b *Book) readRows(p *parser, from uint32, n int) {
 			b.move(i, &r)
 			continue
 		}
-		if p.byte() != 0 {
+		is := p.byte()
+		if v == withoutSteady && is != 0 {
+			is = rowBelow
+		}
+		if is&^(rowBelow|rowSteady) != 0 {
+			p.fail("an actor with flags that none has")
+		}
+		if is&rowSteady != 0 {
+			r.state = steady
+		}
+		if is&rowBelow != 0 {
 			up := b.find(abi.Ref(p.ref()))
 			if r.parent = int32(up); up < 0 {
 				p.fail("an actor before its parent")
@@ -471,7 +497,7 @@ func (b *Book) readRows(p *parser, from uint32, n int) {
 			own := &b.rows[i]
 			b.sorted(own.sort, -1)
 			own.turns, own.life, own.held, own.sort = r.turns, r.life, r.held, r.sort
-			own.state &^= steady
+			own.state = own.state&^steady | r.state
 			b.sorted(own.sort, 1)
 			continue
 		}
