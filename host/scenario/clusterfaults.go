@@ -28,7 +28,7 @@ func (w *world) tickNodes() error {
 
 // nodeFaults has happen to nodes what the plan says.
 func (w *world) nodeFaults() error {
-	if w.cluster == nil || w.clock.Now().Before(w.scenario.start) || w.simulated.over {
+	if w.cluster == nil || w.history.hidden || w.simulated.over { // or the nodes join still
 		return nil
 	}
 	if f, yes := w.simulated.run.Cluster(Lease); yes {

@@ -33,24 +33,24 @@ type contract struct{ wait func(func() bool) bool }
 
 // put puts, and returns what was answered first.
 func (c contract) put(t *testing.T, ends []End) {
-	first := c.change(t, ends[0], "a.1", "x", 0)
+	first := c.change(t, ends[0], "shard.a1", "x", 0)
 	if first.err != nil || first.at == 0 {
 		t.Fatalf("a new key: %+v", first)
 	}
-	if got := c.change(t, ends[1], "a.1", "y", 0); !errors.Is(got.err, cluster.ErrConflict) {
+	if got := c.change(t, ends[1], "shard.a1", "y", 0); !errors.Is(got.err, cluster.ErrConflict) {
 		t.Errorf("a key that exists, as a new one: %+v", got)
 	}
-	if got := c.change(t, ends[1], "a.2", "y", first.at); !errors.Is(got.err, cluster.ErrConflict) {
+	if got := c.change(t, ends[1], "shard.a2", "y", first.at); !errors.Is(got.err, cluster.ErrConflict) {
 		t.Errorf("a new key, with another's revision: %+v", got)
 	}
-	second := c.change(t, ends[1], "a.1", "y", first.at)
+	second := c.change(t, ends[1], "shard.a1", "y", first.at)
 	if second.err != nil || second.at <= first.at {
 		t.Errorf("at its revision: %+v after %+v", second, first)
 	}
-	if got := c.change(t, ends[0], "a.1", "z", first.at); !errors.Is(got.err, cluster.ErrConflict) {
+	if got := c.change(t, ends[0], "shard.a1", "z", first.at); !errors.Is(got.err, cluster.ErrConflict) {
 		t.Errorf("at the revision before: %+v", got)
 	}
-	if got := c.change(t, ends[2], "a.2", "", 0); got.err != nil || got.at <= second.at {
+	if got := c.change(t, ends[2], "shard.a2", "", 0); got.err != nil || got.at <= second.at {
 		t.Errorf("revisions grow over all keys: %+v after %+v", got, second)
 	}
 }
@@ -101,22 +101,22 @@ func (l *log) last(key string) (e cluster.Entry) {
 }
 
 func (c contract) order(t *testing.T, ends []End) {
-	before := c.change(t, ends[0], "b.1", "before", 0)
+	before := c.change(t, ends[0], "shard.b1", "before", 0)
 	logs := make([]log, len(ends))
 	for i := range ends {
 		defer ends[i].Directory.Watch(logs[i].each)()
 	}
 	revision := before.at
 	for i := range 20 {
-		got := c.change(t, ends[i%len(ends)], "b.1", fmt.Sprint(i), revision)
+		got := c.change(t, ends[i%len(ends)], "shard.b1", fmt.Sprint(i), revision)
 		if got.err != nil {
 			t.Fatal(got.err)
 		}
 		revision = got.at
 	}
 	for i := range logs {
-		if !c.wait(func() bool { return logs[i].last("b.1").Revision == revision }) {
-			t.Fatalf("end %d was not told of the last change, but of %+v", i, logs[i].last("b.1"))
+		if !c.wait(func() bool { return logs[i].last("shard.b1").Revision == revision }) {
+			t.Fatalf("end %d was not told of the last change, but of %+v", i, logs[i].last("shard.b1"))
 		}
 		at := uint64(0)
 		for _, e := range logs[i].all {
@@ -125,7 +125,7 @@ func (c contract) order(t *testing.T, ends []End) {
 			}
 			at = e.Revision
 		}
-		if got := string(logs[i].last("b.1").Value); got != "19" {
+		if got := string(logs[i].last("shard.b1").Value); got != "19" {
 			t.Errorf("end %d: %q", i, got)
 		}
 	}
@@ -143,7 +143,7 @@ func (c contract) many(t *testing.T, ends []End) {
 		defer stop()
 		var try func(n int)
 		try = func(n int) {
-			e.Directory.Put("c.1", fmt.Appendf(nil, "%d %d", i, n), logs[i].last("c.1").Revision, func(at uint64, err error) {
+			e.Directory.Put("shard.c1", fmt.Appendf(nil, "%d %d", i, n), logs[i].last("shard.c1").Revision, func(at uint64, err error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -169,8 +169,8 @@ func (c contract) many(t *testing.T, ends []End) {
 	}
 	last := slices.Max(slices.Collect(keysOf(won)))
 	for i := range logs {
-		if !c.wait(func() bool { return logs[i].last("c.1").Revision == last }) {
-			t.Errorf("end %d has seen %+v last, not %d", i, logs[i].last("c.1"), last)
+		if !c.wait(func() bool { return logs[i].last("shard.c1").Revision == last }) {
+			t.Errorf("end %d has seen %+v last, not %d", i, logs[i].last("shard.c1"), last)
 		}
 	}
 }
@@ -243,16 +243,16 @@ func (c contract) stops(t *testing.T, ends []End) {
 	var stopped, on log
 	stop := ends[0].Directory.Watch(stopped.each)
 	defer ends[0].Directory.Watch(on.each)()
-	first := c.change(t, ends[1], "d.1", "1", 0)
-	if !c.wait(func() bool { return stopped.last("d.1").Revision == first.at }) {
+	first := c.change(t, ends[1], "shard.d1", "1", 0)
+	if !c.wait(func() bool { return stopped.last("shard.d1").Revision == first.at }) {
 		t.Fatal("a watch was not told")
 	}
 	stop()
-	second := c.change(t, ends[1], "d.1", "2", first.at)
-	if !c.wait(func() bool { return on.last("d.1").Revision == second.at }) {
+	second := c.change(t, ends[1], "shard.d1", "2", first.at)
+	if !c.wait(func() bool { return on.last("shard.d1").Revision == second.at }) {
 		t.Fatal("the other watch was not told")
 	}
-	if stopped.last("d.1").Revision != first.at {
+	if stopped.last("shard.d1").Revision != first.at {
 		t.Error("a watch that was stopped was told")
 	}
 }

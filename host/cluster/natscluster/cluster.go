@@ -131,7 +131,7 @@ func (c *Cluster) open(ctx context.Context, listen string) (err error) {
 
 func (c *Cluster) newStore() *store {
 	return &store{
-		nc: c.nodes, what: "the directory", stream: c.id.stream(), prefix: c.id.subjectEntries(), told: c.id.subjectTold(), keys: maxKey, size: maxDirectory,
+		nc: c.nodes, what: "the directory", stream: c.id.stream(), prefix: c.id.subjectEntries(), told: c.id.subjectTold(), keys: maxKey, names: true, size: maxDirectory,
 		trouble: c.trouble, why: c.why, over: make(chan struct{}), took: &c.took,
 	}
 }

@@ -74,7 +74,7 @@ func TestAWatchPassesWhatNoNodeWrites(t *testing.T) {
 	before, stop := follow(s)
 	defer stop()
 	const most = "18446744073709551615"
-	p := s.prefix
+	p := s.prefix + "shard." // where it may write
 	forged := map[string]nats.Header{
 		"sequence": {jetstream.SequenceHeader: {most}}, "status": {"Status": {"404"}}, "end": {"Status": {"204"}, numPending: {"0"}, jetstream.LastSequenceHeader: {most}},
 		"subject": {jetstream.SubjectHeader: {p + "other"}}, "lines": {"X": make([]string, 100)},
@@ -120,7 +120,7 @@ func TestAWatchPassesWhatNoNodeWrites(t *testing.T) {
 			t.Errorf("%s has revision %d", name, x)
 		}
 	}
-	if before.at["hidden"] != 0 || before.at["other"] != 0 || before.at["subject"] == 0 {
+	if before.at["shard.hidden"] != 0 || before.at["shard.other"] != 0 || before.at["shard.subject"] == 0 {
 		t.Error("an entry that was made up is there")
 	}
 }

@@ -201,7 +201,7 @@ func tricked(t *testing.T, e *events, member *Cluster, requests []keeperRequest,
 	t.Helper()
 	nc, id := member.nodes, member.id
 	for i, r := range requests {
-		key := fmt.Sprintf("trick.%d", i)
+		key := fmt.Sprintf("shard.trick%d", i)
 		_, at, err := member.dir.get(within(t, 10*time.Second), key)
 		if err == nil {
 			_, err = member.dir.put(key, mustEncode(r), at, 0)
@@ -218,10 +218,10 @@ func tricked(t *testing.T, e *events, member *Cluster, requests []keeperRequest,
 		}
 		for _, to := range to {
 			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.stream(), to, last)
-			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.stream(), to, fmt.Appendf(nil, `{"seq":1,"next_by_subj":%q,"batch":100}`, id.subjectEntries()+"trick.>"))
+			_ = nc.PublishRequest("$JS.API.DIRECT.GET."+id.stream(), to, fmt.Appendf(nil, `{"seq":1,"next_by_subj":%q,"batch":100}`, id.subjectEntries()+"shard.>"))
 			_ = nc.PublishRequest("$JS.API.STREAM.MSG.GET."+id.stream(), to, last)
 			_ = nc.PublishRequest("$JS.API.STREAM.INFO."+id.stream(), to, nil)
-			_ = nc.PublishRequest(id.subjectEntries()+"trick.x", to, []byte("x"))
+			_ = nc.PublishRequest(id.subjectEntries()+"shard.trickx", to, []byte("x"))
 			_ = nc.PublishRequest(own, to, mustEncode(r))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
 )
 
 // joined makes a system of the cluster's node.
@@ -215,8 +216,35 @@ func TestAMemberHasOnlyTheDirectory(t *testing.T) {
 	if _, err := js.CreateStream(within(t, time.Second), jetstream.StreamConfig{Name: "X", Subjects: []string{"x"}}); err == nil {
 		t.Error("there is another stream")
 	}
-	if _, err := all[1].dir.put("x", nil, 0, 0); err != nil {
-		t.Errorf("after that: %v", err)
+	for _, key := range []string{"x", "nodes.1", "node", "node.1.2", "shard.a.b", "clusters"} {
+		if _, err := all[1].dir.put(key, nil, 0, 0); err == nil {
+			t.Errorf("it keeps something as %s, which no node writes", key)
+		}
+	}
+	for _, key := range []string{"node.7", shard.Key("carts"), shard.Key("my.carts~2")} {
+		if _, err := all[1].dir.put(key, nil, 0, 0); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// Tables of kinds whose names have characters that no subject has are told to all.
+func TestNamesThatAreNoTokens(t *testing.T) {
+	all := opened(t, founded(t, 1, 2), &events{})
+	key, told := shard.Key("my.carts~2"), make(chan string, 8)
+	defer all[1].Directory().Watch(func(e cluster.Entry) { told <- e.Key })()
+	if _, err := all[0].dir.put(key, []byte("table"), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case got := <-told:
+			if got == key {
+				return
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("the other node is not told")
+		}
 	}
 }
 

@@ -116,9 +116,13 @@ func (e *embedded) options(account string) []nats.Option {
 }
 
 // onlyDirectory lets a node of another process use the directory, and ask keepers for what bundles keep: with names of bundles, of these
-// only. It can neither make, delete nor empty a stream: keepers make those that there are. What it is answered no other node can read.
+// only. Of the directory it changes what nodes write: their entries, the tables of kinds, and, if it was first, whose the directory is. It can
+// neither make, delete nor empty a stream: keepers make those that there are. What it is answered no other node can read.
 func (d *Description) onlyDirectory(node string, bundles []string) *server.Permissions {
-	allow := []string{d.subjectEntries() + ">"}
+	var allow []string
+	for _, key := range []string{"node.*", "shard.*", keyDescription} {
+		allow = append(allow, d.subjectEntries()+key)
+	}
 	for _, name := range bundles {
 		allow = append(allow, d.subjectKeys(name), d.subjectValues(name))
 	}

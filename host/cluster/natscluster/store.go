@@ -56,6 +56,7 @@ type store struct {
 	told   string // of those on which changes are told
 	keys   int    // bytes of a key, at most
 	size   int64  // bytes of all, at most
+	names  bool   // keys are names in which '=' stands for bytes that a subject cannot have
 	ends   bool   // values may be forgotten after a time
 	aside  bool   // it is made aside, and no event says that it takes time
 
@@ -81,7 +82,13 @@ func (s *store) streamConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-func (s *store) validKey(key string) bool { return validKey(key, s.keys) }
+// validKey reports whether a key may be written here. Those of the directory have '=', too: see shard.Key.
+func (s *store) validKey(key string) bool {
+	if s.names {
+		key = strings.ReplaceAll(key, "=", "_")
+	}
+	return validKey(key, s.keys)
+}
 
 func validKey(key string, most int) bool {
 	if key == "" || len(key) > most || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") {

@@ -646,7 +646,7 @@ func BenchmarkValuesThroughAKeeper(b *testing.B) {
 		if o := put(x, "shop.n.k", value, 0, 0); !o.ok {
 			b.Fatalf("%+v", o)
 		}
-		at, err := c.dir.put("bench.k", value, 0, 0)
+		at, err := c.dir.put("shard.bench", value, 0, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -669,11 +669,11 @@ func BenchmarkValuesThroughAKeeper(b *testing.B) {
 					})
 				},
 				func() {
-					measure("get-before", func() error { _, _, err := c.dir.get(b.Context(), "bench.k"); return err })
+					measure("get-before", func() error { _, _, err := c.dir.get(b.Context(), "shard.bench"); return err })
 				},
 				func() { measure("get", func() error { _, _, err := get(x, "shop.n.k"); return err }) },
 				func() {
-					measure("put-before", func() (err error) { at, err = c.dir.put("bench.k", value, at, 0); return err })
+					measure("put-before", func() (err error) { at, err = c.dir.put("shard.bench", value, at, 0); return err })
 				},
 				func() {
 					measure("put", func() error { o := put(x, "shop.n.k", value, mine, 0); mine = o.at; return o.err })
