@@ -85,8 +85,9 @@ func (g *guest) restore(ctx *Context, b []byte) error {
 // restoreHeld restores timers, asks, watches and the stash. Who is watched is told, unless it knows: it is in the same
 // checkpoint.
 func (a *actor) restoreHeld(scr *scratch, s *saved.State) error {
+	told := s.Told()
 	return s.Work(&a.work, a, func(w *saved.Watch) error {
-		if t := a.sys.table.Peek(w.Ref); s.Whole != nil && (s.Whole.Knows(w.Ref) || t != nil && t.durable || away(a.sys).Has(w.Ref)) {
+		if t := a.sys.table.Peek(w.Ref); s.Whole != nil && (told[w.Ref] || s.Whole.Knows(w.Ref) || t != nil && t.durable || away(a.sys).Has(w.Ref)) {
 			_, err := a.work.AddWatch(a, w.Ref, w.Path)
 			return err
 		}

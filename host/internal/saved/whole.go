@@ -110,6 +110,26 @@ type Grace struct {
 // name is the last element of the path.
 func (w *Whole) name() string { return w.Path[strings.LastIndexByte(w.Path, '/')+1:] }
 
+// Told are those of whose end a message waits: nothing else tells an actor of it that returns. They are watched until its turn begins.
+func (s *State) Told() map[abi.Ref]bool {
+	if s.Whole == nil || len(s.Watches) == 0 {
+		return nil
+	}
+	told := map[abi.Ref]bool{}
+	lists := [][]Mail{s.Whole.Mail}
+	if s.Whole.Grace != nil {
+		lists = append(lists, s.Whole.Grace.Mail)
+	}
+	for _, list := range lists {
+		for i := range list {
+			if list[i].Kind == abi.KindTerminated {
+				told[list[i].Sender] = true
+			}
+		}
+	}
+	return told
+}
+
 // wrong says why w is no state that an actor can be in.
 func (w *Whole) wrong() string {
 	switch {
