@@ -13,10 +13,13 @@ import (
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
-// Bounds of code of other nodes that is kept. What children run is never dropped.
+// Bounds of code of other nodes that is kept. What children run is never dropped, so each node has a share: the code of which it was the
+// first to give it.
 const (
-	mostFetched      = 16       // modules
-	mostFetchedBytes = 64 << 20 // of their code
+	mostFetched       = 2 * shareFetched      // modules
+	mostFetchedBytes  = 2 * shareFetchedBytes // of their code
+	shareFetched      = 16
+	shareFetchedBytes = 64 << 20
 )
 
 // fetchedCodes are modules of other nodes that no module here has, the one that was used last at the end.
@@ -26,6 +29,7 @@ type fetchedCodes struct {
 }
 
 type fetchedCode struct {
+	node   uint16 // that has given it
 	as     string // the module of the manifest whose settings it has
 	digest string
 	module *host.Module
@@ -93,15 +97,15 @@ func (f *fetcher) May(module, typ string) (as string, most int64, err error) {
 
 func (f *fetcher) most(as string) int64 {
 	spec, _ := f.b.codes.foreign(as)
-	most := int64(mostFetchedBytes)
-	if n := spec.Size; n > 0 && n < mostFetchedBytes {
+	most := int64(shareFetchedBytes)
+	if n := spec.Size; n > 0 && n < shareFetchedBytes {
 		most = int64(n)
 	}
 	return most
 }
 
 // Load implements remote.Code. The code gets the limits of a module of the manifest, and neither its folders nor its variables.
-func (f *fetcher) Load(ctx context.Context, digest []byte, as string, code []byte) error {
+func (f *fetcher) Load(ctx context.Context, node uint16, digest []byte, as string, code []byte) error {
 	c := &f.b.fetched
 	spec, ok := f.b.codes.foreign(as)
 	if !ok {
@@ -117,12 +121,12 @@ func (f *fetcher) Load(ctx context.Context, digest []byte, as string, code []byt
 	if err != nil {
 		return err
 	}
-	x := &fetchedCode{as: as, digest: string(digest), module: host.NewModule(image), loaded: &loaded{spec: spec, image: image, hash: hashOf(code)}, bytes: int64(len(code))}
+	x := &fetchedCode{node: node, as: as, digest: string(digest), module: host.NewModule(image), loaded: &loaded{spec: spec, image: image, hash: hashOf(code)}, bytes: int64(len(code))}
 	if err := c.put(x, func(l *loaded) { f.b.codes.retire(l.spec.Name, l) }); err != nil {
 		image.Retire()
 		return err
 	}
-	f.b.log.Info("code of another node is used", "as", as, "hash", hex.EncodeToString(digest), "bytes", len(code))
+	f.b.log.Info("code of another node is used", "node", node, "as", as, "hash", hex.EncodeToString(digest), "bytes", len(code))
 	return nil
 }
 
@@ -134,22 +138,35 @@ func (c *fetchedCodes) put(x *fetchedCode, drop func(*loaded)) error {
 		drop(x.loaded)
 		return nil
 	}
-	bytes := x.bytes
-	for _, y := range c.all {
-		bytes += y.bytes
+	if n, bytes := c.make(x, shareFetched, shareFetchedBytes, func(y *fetchedCode) bool { return y.node == x.node }, drop); n >= shareFetched || bytes+x.bytes > shareFetchedBytes {
+		return fmt.Errorf("%w: children run %d modules of node %d, of %d bytes, and this one has %d: %d modules and %d bytes are a node's share", host.ErrLimit, n, x.node, bytes, x.bytes, shareFetched, shareFetchedBytes)
 	}
-	for len(c.all) >= mostFetched || bytes > mostFetchedBytes {
-		i := slices.IndexFunc(c.all, func(y *fetchedCode) bool { return y.pins == 0 })
-		if i < 0 {
-			return fmt.Errorf("%w: children run %d modules of other nodes, of %d bytes: %d and %d are the most", host.ErrLimit, len(c.all), bytes-x.bytes, mostFetched, mostFetchedBytes)
-		}
-		y := c.all[i]
-		c.all = slices.Delete(c.all, i, i+1)
-		bytes -= y.bytes
-		drop(y.loaded)
+	if n, bytes := c.make(x, mostFetched, mostFetchedBytes, func(*fetchedCode) bool { return true }, drop); n >= mostFetched || bytes+x.bytes > mostFetchedBytes {
+		return fmt.Errorf("%w: children run %d modules of other nodes, of %d bytes: %d and %d are the most", host.ErrLimit, n, bytes, mostFetched, mostFetchedBytes)
 	}
 	c.all = append(c.all, x)
 	return nil
+}
+
+// make makes room for code among the code that counts: what no child runs goes, first what was not used for longest. It returns how many
+// modules are left, and their bytes.
+func (c *fetchedCodes) make(x *fetchedCode, most int, mostBytes int64, counts func(*fetchedCode) bool, drop func(*loaded)) (n int, bytes int64) {
+	for _, y := range c.all {
+		if counts(y) {
+			n, bytes = n+1, bytes+y.bytes
+		}
+	}
+	for n >= most || bytes+x.bytes > mostBytes {
+		i := slices.IndexFunc(c.all, func(y *fetchedCode) bool { return y.pins == 0 && counts(y) })
+		if i < 0 {
+			break
+		}
+		y := c.all[i]
+		c.all = slices.Delete(c.all, i, i+1)
+		n, bytes = n-1, bytes-y.bytes
+		drop(y.loaded)
+	}
+	return n, bytes
 }
 
 // Pin implements remote.Code.

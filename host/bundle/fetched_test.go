@@ -159,23 +159,41 @@ func TestFetchedCodeIsBounded(t *testing.T) {
 	var c fetchedCodes
 	dropped := 0
 	drop := func(*loaded) { dropped++ }
-	put := func(name string, size int64, pins int) error {
-		return c.put(&fetchedCode{as: "m", digest: name, bytes: size, pins: pins, loaded: &loaded{}}, drop)
+	put := func(node uint16, name string, size int64, pins int) error {
+		return c.put(&fetchedCode{node: node, as: "m", digest: name, bytes: size, pins: pins, loaded: &loaded{}}, drop)
 	}
-	for i := range mostFetched + 4 {
-		if err := put(fmt.Sprint(i), 1, 0); err != nil {
+	kept := func(what string, want int) {
+		t.Helper()
+		if len(c.all) != want {
+			t.Errorf("%s: %d are kept, not %d", what, len(c.all), want)
+		}
+	}
+	for i := range shareFetched + 4 {
+		if err := put(1, fmt.Sprint(i), 1, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(c.all) != mostFetched || dropped != 4 || c.all[0].digest != "4" {
-		t.Errorf("%d are kept, %d were dropped", len(c.all), dropped)
+	if kept("one node's", shareFetched); dropped != 4 || c.all[0].digest != "4" {
+		t.Errorf("%d were dropped, the first is %s", dropped, c.all[0].digest)
 	}
-	if err := put("large", mostFetchedBytes, 1); err != nil || len(c.all) != 1 {
-		t.Errorf("%v, %d are kept", err, len(c.all))
+	if err := put(1, "large", shareFetchedBytes, 1); err != nil {
+		t.Error(err)
 	}
-	if err := put("more", 1, 0); !errors.Is(err, host.ErrLimit) || len(c.all) != 1 {
-		t.Errorf("%v, %d are kept", err, len(c.all))
+	kept("a large one", 1)
+	if err := put(1, "more", 1, 0); !errors.Is(err, host.ErrLimit) || !strings.Contains(err.Error(), "children run 1 modules of node 1, of 67108864 bytes, and this one has 1: 16 modules") {
+		t.Error(err)
 	}
+	if err := put(2, "more", 1, 1); err != nil { // the share of the other one is full, this one's is not
+		t.Error(err)
+	}
+	kept("two nodes'", 2)
+	if err := put(3, "third", shareFetchedBytes-1, 1); err != nil {
+		t.Error(err)
+	}
+	if err := put(4, "fourth", 1, 0); !errors.Is(err, host.ErrLimit) || !strings.Contains(err.Error(), "of other nodes") {
+		t.Error(err)
+	}
+	kept("all together", 3)
 	if got := settingsFor("b", "x", []string{"a/*", "b/x"}); got != "b" {
 		t.Error(got)
 	}
@@ -192,7 +210,7 @@ func TestFetchedCodeIsChecked(t *testing.T) {
 	p := placedOn(t, taking)
 	b := p.nodes[0].bundle
 	f := &fetcher{b, []string{"w/spawn-child"}}
-	if err := f.Load(context.Background(), bytes.Repeat([]byte{1}, 32), "w", []byte("no module")); err == nil || len(b.fetched.all) != 0 {
+	if err := f.Load(context.Background(), 1, bytes.Repeat([]byte{1}, 32), "w", []byte("no module")); err == nil || len(b.fetched.all) != 0 {
 		t.Errorf("%v", err)
 	}
 	if _, _, err := f.May("m", "other"); !errors.Is(err, remote.ErrLacks) {

@@ -13,8 +13,8 @@ type Code interface {
 	// May says whose settings code gets from which a child of a type is started, where module is what the parent's node calls it, and how
 	// many bytes it may have. The error, which is shown to the parent, says why none is taken.
 	May(module, typ string) (as string, most int64, err error)
-	// Load checks code that has this digest, and makes it ready: Find finds it from then on, for a while. It may take long.
-	Load(ctx context.Context, digest []byte, as string, code []byte) error
+	// Load checks code of a node that has this digest, and makes it ready: Find finds it from then on, for a while. It may take long.
+	Load(ctx context.Context, node uint16, digest []byte, as string, code []byte) error
 	// Pin keeps what Find has found until release is called.
 	Pin(digest []byte, module, typ string) (release func(), err error)
 }

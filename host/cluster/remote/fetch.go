@@ -213,8 +213,8 @@ func (f *fetch) part(ctx *host.Context, m host.Message) {
 		}
 	}
 	if err == nil {
-		digest, as, code, load := f.digest, f.as, f.code, f.accept.Code.Load
-		err = ctx.Head().Pipe(func(ctx context.Context) (any, error) { return nil, load(ctx, digest, as, code) }, loading, fetchTime)
+		node, digest, as, code, load := f.node, f.digest, f.as, f.code, f.accept.Code.Load
+		err = ctx.Head().Pipe(func(ctx context.Context) (any, error) { return nil, load(ctx, node, digest, as, code) }, loading, fetchTime)
 	}
 	if err != nil {
 		f.refuse(ctx, err)

@@ -36,7 +36,7 @@ func (h *shelf) May(_, typ string) (as string, most int64, err error) {
 	return "m", mostOfShelf, nil
 }
 
-func (h *shelf) Load(_ context.Context, digest []byte, as string, code []byte) error {
+func (h *shelf) Load(_ context.Context, _ uint16, digest []byte, as string, code []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.loads++
