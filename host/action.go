@@ -83,7 +83,9 @@ func (o action) local() {
 	case abi.OpReceiveTimeout:
 		a.work.SetReceiveTimeout(a, time.Duration(cmd.Delay))
 	case abi.OpStash:
-		_, _ = a.putAside("", o.current) // refused: a dead letter says so
+		if cameByMail(o.current) {
+			_, _ = a.putAside("", o.current) // refused: a dead letter says so
+		}
 	case abi.OpUnstash:
 		a.work.Unstash(a, &a.box)
 	case abi.OpDecide:

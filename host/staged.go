@@ -174,6 +174,16 @@ func (a *actor) putAside(name string, e *mailbox.Envelope) (*mailbox.Envelope, e
 	return k, err
 }
 
+// cameByMail reports whether an envelope has waited in the mailbox: the others have no place there to which unstash could bring them back,
+// and no record.
+func cameByMail(e *mailbox.Envelope) bool {
+	switch e.Kind {
+	case abi.KindStart, abi.KindStop, abi.KindPreRestart, abi.KindChildFailed, abi.KindSave, abi.KindRecover:
+		return false
+	}
+	return true
+}
+
 // launch starts a child that was enrolled.
 func (a *actor) launch(scr *scratch, child *actor) {
 	noteLife(child, record.Began)
