@@ -405,19 +405,57 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 		})
 	}
 	var m *sysmail.Msg
+	missing := false
 	err := p.step(a, r, turns, func(scr *scratch) {
 		if m = p.take(a, want); m == nil {
-			p.err = fmt.Errorf("nobody has sent the signal %q", want.What)
+			if missing = p.puts(a, want) >= 0; !missing {
+				p.err = fmt.Errorf("nobody has sent the signal %q", want.What)
+			}
+			p.expect = nil
 			return
 		}
 		if last && len(turns) == 0 && runsTurns(a, m) {
 			m.How |= sysmail.Noted
 			p.held[a.uid] = slices.Insert(p.held[a.uid], 0, *m)
+			p.put = append(p.put, putOff{a, r})
 			return
 		}
 		a.system(scr, m)
 	})
-	return err
+	if err != nil || !missing {
+		return err
+	}
+	if err := p.takeUp(p.puts(a, want)); err != nil {
+		return err
+	}
+	return p.took(a, r, turns, last)
+}
+
+// putOff is an actor whose last signal is left for the system, and its record.
+type putOff struct {
+	a *actor
+	r *record.Record
+}
+
+// puts finds who may have led to a signal, and was put off: the parent of its actor, a child, or whom it is about; -1: nobody.
+func (p *repeats) puts(a *actor, s *record.Signal) int {
+	return slices.IndexFunc(p.put, func(x putOff) bool {
+		return x.a == a.parent || x.a.parent == a || x.a.uid == s.From || x.a.uid == s.Other
+	})
+}
+
+// takeUp has an actor deal with its last signal after all: another one has taken what can only have come from that, so there was no turn.
+func (p *repeats) takeUp(i int) error {
+	x := p.put[i]
+	p.put = slices.Delete(p.put, i, i+1)
+	held := p.held[x.a.uid]
+	at := slices.IndexFunc(held, func(m sysmail.Msg) bool { return m.How.Has(sysmail.Noted) })
+	if at < 0 {
+		return nil
+	}
+	m := held[at]
+	p.held[x.a.uid] = slices.Delete(held, at, at+1)
+	return p.step(x.a, x.r, nil, func(scr *scratch) { x.a.system(scr, &m) })
 }
 
 // take is a signal that was posted to the actor, or has come from outside.
@@ -446,7 +484,8 @@ func runsTurns(a *actor, m *sysmail.Msg) bool {
 	case sysmail.Restart:
 		return hasLastTurn(a) || m.Delay <= 0 && !m.How.Has(sysmail.Hold) && (a.super.Family.Len() == 0 || m.How.Has(sysmail.Keep))
 	case sysmail.ChildStopped:
-		return a.life.State() == life.Stopping && hasLastTurn(a) || a.life.State() == life.Restarting
+		r := a.restart
+		return a.life.State() == life.Stopping && hasLastTurn(a) || a.life.State() == life.Restarting && r != nil && r.due && !r.hold
 	case sysmail.ChildFailed:
 		_, decides := a.behaviour.(*guest)
 		child, known := m.Child.(*actor)

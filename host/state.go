@@ -149,6 +149,7 @@ type repeats struct {
 
 	held  map[abi.Ref][]sysmail.Msg // posted, and not yet dealt with
 	early map[abi.Ref][]*record.Record
+	put   []putOff
 
 	states map[abi.Ref]partial // snapshots of which some records are still to come
 	left   map[abi.Ref]bool    // actors that are not rebuilt

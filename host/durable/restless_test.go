@@ -77,3 +77,55 @@ func TestKilledInADelayThatKeepsChildren(t *testing.T) {
 	}
 	w.close()
 }
+
+// The same for one that waits until its siblings have ended, and whose last child has.
+func TestKilledInADelayOfAGroup(t *testing.T) {
+	image := puppetImage(t)
+	slow, err := backoff.Spec{Min: time.Hour, Max: time.Hour}.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := supervision.Default().WithOtherwise(supervision.Restart).WithKind(supervision.RestForOne).WithBackoff(supervision.Backoff{Policy: slow})
+	child := func(name string, p host.Props) host.Child { return host.Child{Name: name, Props: p} }
+	kid := puppet(image).WithSupervision(supervision.Default().WithOtherwise(supervision.Escalate)).WithChildren(child("below", puppet(image)), child("beside", puppet(image)))
+	w := mustOpen(t, t.TempDir(), Props{"parent": puppet(image).WithSupervision(group).WithChildren(child("kid", kid), child("next", kid))})
+	eventually(t, func() bool { return w.TellPath("/user/parent/kid/below", script(rec(0, trap))) == nil })
+	eventually(t, func() bool { _, err := w.Lookup("/user/parent/next/below"); return err != nil })
+	for range 3 {
+		w.report("parent")
+		dir := w.killed()
+		w.close()
+		w = mustOpen(t, dir, w.props)
+	}
+	w.close()
+}
+
+// A guest that stashes the envelope of its start does not keep the system from its next start.
+func TestStashedStarts(t *testing.T) {
+	image := puppetImage(t)
+	stashes := puppet(image, rec(byte(abi.KindStart), last, abi.AppendStash(nil)), rec(byte(abi.KindChildFailed), last, abi.AppendStash(nil))).
+		WithSupervision(supervision.Default().WithOtherwise(supervision.Ask)).WithChildren(host.Child{Name: "kid", Props: puppet(image)})
+	w := mustOpen(t, t.TempDir(), Props{"a": stashes})
+	for life := range 3 {
+		for range 2 {
+			w.report("a")
+			eventually(t, func() bool { return w.TellPath("/user/a/kid", script(rec(0, trap))) == nil })
+			w.tell("a", script(rec(0, last, abi.AppendUnstash(nil))))
+			w.report("a")
+			ref, err := w.Lookup("/user/a")
+			if err == nil {
+				err = w.Operate().Restart(ref)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.report("a"); life > 0 {
+			w.checkpoint()
+		}
+		dir := w.killed()
+		w.close()
+		w = mustOpen(t, dir, w.props)
+	}
+	w.close()
+}
