@@ -285,9 +285,12 @@ func (p *repeats) restore(scr *scratch, x *saved.State) error {
 		}
 		return errors.New("its parent is not there")
 	}
-	name, below := strings.CutPrefix(w.Path, parent.path+"/")
-	if !below {
-		return fmt.Errorf("it is not below %s", parent.path)
+	name, err := nameBelow(parent, w.Path)
+	if err != nil {
+		return err
+	}
+	if a := p.sys.here(x.Ref); a != nil && !a.durable {
+		return notDurableNow(a.path)
 	}
 	props, err := p.propsOf(parent, name, x)
 	if err != nil || props == nil {
@@ -359,7 +362,7 @@ func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (props *Pr
 	default:
 		named := named(parent.rules.Load().children, name)
 		if named == nil {
-			return nil, fmt.Errorf("%s starts no such child now", parent.path)
+			return nil, fmt.Errorf("%s starts no such child now: it must start those that it has had, or be forgotten by the store", parent.path)
 		}
 		props = new(*named)
 	}

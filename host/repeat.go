@@ -317,6 +317,10 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 			return err
 		}
 		props := *x.(*Props)
+		name, err := nameBelow(parent, r.Life.Path)
+		if err != nil {
+			return err
+		}
 		named := parent.parent == nil && p.sys.durable != nil
 		if named && !p.sys.durable.lives.Lived(parent.uid, r.Life.Path, r.Actor) {
 			return fmt.Errorf("%s: no life of it has the ref %016x", r.Life.Path, uint64(r.Actor))
@@ -326,7 +330,6 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 				break
 			}
 		}
-		name := r.Life.Path[len(parent.path)+1:]
 		props.args = Raw(r.Life.Args)
 		p.at.At.Store(r.Time)
 		if a, err = parent.spawn(nil, name, &props, r.Actor); err != nil {
@@ -334,12 +337,15 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		}
 		p.now[a.uid] = a.rules.Load().limits
 	}
+	if p.sys.durable != nil && !a.durable {
+		return notDurableNow(a.path)
+	}
+	if a.path != r.Life.Path {
+		return fmt.Errorf("%s is %s in the records: its parent must start the children that it has had, in the same order, or be forgotten by the store", a.path, r.Life.Path)
+	}
 	p.limitTo(a, r.Life.Limits)
 	if err := p.runs(a, r.Life.Code); err != nil {
 		return fmt.Errorf("%s: %w", r.Life.Path, err)
-	}
-	if a.path != r.Life.Path {
-		return fmt.Errorf("%s is %s in the records", a.path, r.Life.Path)
 	}
 	waiting := p.early[r.Actor]
 	delete(p.early, r.Actor)
@@ -429,12 +435,6 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 		return err
 	}
 	return p.took(a, r, turns, last)
-}
-
-// putOff is an actor whose last signal is left for the system, and its record.
-type putOff struct {
-	a *actor
-	r *record.Record
 }
 
 // puts finds who may have led to a signal, and was put off: the parent of its actor, a child, or whom it is about; -1: nobody.

@@ -134,6 +134,12 @@ func away(s *System) *dormant.Actors {
 	return s.durable.away.Load()
 }
 
+// putOff is an actor whose last signal is left for the system, and its record.
+type putOff struct {
+	a *actor
+	r *record.Record
+}
+
 // repeats is a system that is being rebuilt.
 type repeats struct {
 	sys   *System

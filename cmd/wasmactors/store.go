@@ -138,7 +138,7 @@ func storeAtRest(c *cli.Context, env *environment, m *bundle.Manifest, s *durabl
 // showStore prints what a store has: for show of one actor and all below it.
 func showStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, actor string, bytes, limit int64, all []durable.Actor) error {
 	if verb == "show" {
-		path := ref.Scheme + m.Name + "/user/" + strings.TrimPrefix(actor, "/user/")
+		path := ref.Scheme + m.Name + "/user/" + durable.Name(m.Name, actor)
 		all = slices.DeleteFunc(all, func(a durable.Actor) bool { return a.Path != path && !strings.HasPrefix(a.Path, path+"/") })
 		if len(all) == 0 {
 			return fmt.Errorf("the store has no actor %s", path)

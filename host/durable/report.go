@@ -156,9 +156,18 @@ func (a *Actor) add(r *record.Record, bytes int64) {
 	}
 }
 
-// Forget has the store forget an actor below /user of a system, and all below it: it begins anew when it is spawned. It is
-// for a store without a system.
+// Name is what stands behind /user/ in the path of an actor, which may lack that, or begin with the address of the system.
+func Name(system, path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, ref.Scheme+system), "/user/")
+}
+
+// Forget has the store forget an actor below /user of a system, and all below it: it begins anew when it is spawned. name is its name or
+// path. It is for a store without a system.
 func (s *Store) Forget(ctx context.Context, system, name string) error {
+	name = Name(system, name)
+	if top, _, below := strings.Cut(name, "/"); below {
+		return fmt.Errorf("only an actor at the top can be forgotten, and with it all below it: /user/%s is part of %s", name, top)
+	}
 	path := ref.Scheme + system + "/user/" + name
 	events, err := s.forgetEvents(ctx, name)
 	if err != nil {

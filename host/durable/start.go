@@ -106,7 +106,8 @@ func (x *Starting) propsOf(name string) (*host.Props, error) {
 }
 
 func forgottenAt(path string) error {
-	return fmt.Errorf("the store has the state of /%s, which is no durable actor now: %w", path, ErrForgotten)
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, "user/"), "/")
+	return fmt.Errorf("the store has the state of /%s, which is no durable actor now: %w %s, with all below it", path, ErrForgotten, name)
 }
 
 // below are the names of the actors below /user that there are props for, also of those that have not returned.
@@ -121,7 +122,7 @@ func (x *Starting) below() iter.Seq[string] {
 }
 
 // ErrForgotten says that an actor must be made durable again, or its state forgotten (Store.Forget, `wasmactors store forget`).
-var ErrForgotten = errors.New("bring it back, or have the store forget it")
+var ErrForgotten = errors.New("bring it back as it was, or have the store forget")
 
 // read reads the log: the last checkpoint, and what came after it. Of what came before it only events are looked at.
 func (x *Starting) read() error {
@@ -192,7 +193,9 @@ func (x *Starting) gather(p *pointer, events *replays) (later bool, err error) {
 			case *record.Record:
 				x.left, at = append(x.left, *v), append(at, r.At)
 			case *forgotten:
-				gone[v.Path] = r.At
+				if topLevel(v.Path) { // earlier releases took others, which a start cannot leave out
+					gone[v.Path] = r.At
+				}
 			case *record.Probation:
 				x.store.probation = v // nobody else has the store yet
 			case *mark:
@@ -389,6 +392,11 @@ func (x *Starting) forget(at []wal.Position, gone map[string]wal.Position) error
 	}
 	x.left = left
 	return nil
+}
+
+// topLevel reports whether a path is that of an actor below /user.
+func topLevel(path string) bool {
+	return strings.Count(strings.TrimPrefix(path, ref.Scheme), "/") == 2
 }
 
 // life is one of an actor below /user.
