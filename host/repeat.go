@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
@@ -466,6 +467,9 @@ func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 			m := held[i]
 			if m.Kind == sysmail.ChildFailed { // whether it can be resumed depends on what there was room for
 				m.Reason = want.Reason
+			}
+			if m.Kind == sysmail.Restart { // its supervisor may draw another jitter now
+				m.Delay = time.Duration(want.Delay)
 			}
 			p.held[a.uid] = slices.Delete(held, i, i+1)
 			return &m
