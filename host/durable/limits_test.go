@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 )
 
@@ -127,6 +128,9 @@ func TestRefusedMessages(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.rest()
+			if n := refusals(t, w.store, b.UID()); n != 1 {
+				t.Errorf("%d refusals of it are recorded", n)
+			}
 			fs = after(fs)
 			w.close()
 			w, err = openStepped(t, fs, Props{"a": puppet(image), "b": puppet(image), "c": puppet(image)})
@@ -143,4 +147,23 @@ func TestRefusedMessages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusals is how many messages an actor has refused, as the log has it.
+func refusals(t testing.TB, s *Store, of abi.Ref) (n int) {
+	t.Helper()
+	var all records
+	for r, err := range s.log.Read(0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := all.next(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, ok := v.(*record.Record); ok && x.Kind == record.Refused && x.Actor == of {
+			n++
+		}
+	}
+	return n
 }
