@@ -134,6 +134,9 @@ type Child struct {
 // ErrState wraps the reason why bytes are no state of an actor.
 var ErrState = errors.New("host: not the state of this actor")
 
+// mostElements bounds the lists of a state. The longest is a mailbox, see limits.mailbox: 16 Mi at most, and what is forced in beyond it.
+const mostElements = 1 << 25
+
 var Encoder, Decoder = func() (cbor.EncMode, cbor.DecMode) {
 	enc, err := cbor.EncOptions{Sort: cbor.SortCoreDeterministic, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden}.EncMode()
 	if err != nil {
@@ -141,7 +144,7 @@ var Encoder, Decoder = func() (cbor.EncMode, cbor.DecMode) {
 	}
 	dec, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxNestedLevels: 8, MaxArrayElements: 1 << 20, MaxMapPairs: 64,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxNestedLevels: 8, MaxArrayElements: mostElements, MaxMapPairs: 64,
 	}.DecMode()
 	if err != nil {
 		panic(err)
