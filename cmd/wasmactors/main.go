@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -175,7 +176,8 @@ type environment struct {
 func (env *environment) stdoutFile() any { return env.raw }
 
 // reorder puts flags before arguments, so that `run DIR --input F` works as
-// `run --input F DIR` does.
+// `run --input F DIR` does. Who asks for help gets that of the command, whatever stands beside it: the library takes an argument for
+// the name of a command, and says nothing if there is none.
 func reorder(app *cli.App, args []string) []string {
 	if len(args) < 2 {
 		return args
@@ -202,8 +204,11 @@ func reorder(app *cli.App, args []string) []string {
 			rest = append(rest, a)
 			continue
 		}
-		flags = append(flags, a)
 		name := strings.TrimLeft(a, "-")
+		if slices.Contains(cli.HelpFlag.Names(), name) {
+			return []string{args[0], args[1], a}
+		}
+		flags = append(flags, a)
 		if !strings.Contains(name, "=") && takes[name] && i+1 < len(args) {
 			i++
 			flags = append(flags, args[i])

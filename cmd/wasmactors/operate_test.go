@@ -36,6 +36,9 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if code != 0 || !strings.Contains(out, "wasmactors "+c.Name) || c.Usage == "" {
 			t.Errorf("%s: %d %s%s", c.Name, code, out, errs)
 		}
+		if code, after, errs := try(t, context.Background(), "", c.Name, "ls", "x", "--help"); code != 0 || after != out || errs != "" {
+			t.Errorf("%s, behind arguments: %d %s%s", c.Name, code, after, errs)
+		}
 		if !reaches(c) {
 			continue
 		}

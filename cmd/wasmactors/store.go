@@ -100,6 +100,9 @@ func storeAction(c *cli.Context, env *environment, verb, path, what string) erro
 	if errors.Is(err, durable.ErrLocked) && (verb == "ls" || verb == "show" || verb == "compact" || verb == "events") {
 		return runningStore(c, env, m, verb, what)
 	}
+	if errors.Is(err, durable.ErrLocked) {
+		return fmt.Errorf("%w: the bundle %s runs; %s its store after that has ended", err, m.Name, verb)
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +158,7 @@ func showStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, actor
 		}
 		return json.NewEncoder(env.stdout).Encode(map[string]any{"bytes": bytes, "limit": limit, "records": records, "actors": all})
 	case verb == "check":
-		_, err := fmt.Fprintf(env.stdout, "the store is whole: %d actors, %d records, %d of %d bytes\n", len(all), records, bytes, limit)
+		_, err := fmt.Fprintf(env.stdout, "the store is whole: %s, %s, %d of %d bytes\n", plural(len(all), "actor"), plural(records, "record"), bytes, limit)
 		return err
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)

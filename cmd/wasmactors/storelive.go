@@ -100,7 +100,7 @@ func runningStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, ac
 			if r.json {
 				return nil
 			}
-			_, err := fmt.Fprintf(env.stdout, "%d actors in a checkpoint of %d bytes; %d of %d bytes are used\n", x.CheckpointActors, x.CheckpointBytes, x.Bytes, x.Limit)
+			_, err := fmt.Fprintf(env.stdout, "%s in a checkpoint of %d bytes; %d of %d bytes are used\n", plural(x.CheckpointActors, "actor"), x.CheckpointBytes, x.Bytes, x.Limit)
 			return err
 		})
 	}
