@@ -284,7 +284,7 @@ func TestPointersLeadToTheSame(t *testing.T) {
 		}
 	})
 	t.Logf("%d pointers used, %d with spans, %d old ones; %d differences, %d parts moved", used, skipped, stale, differences, moved)
-	if used == 0 || skipped == 0 || stale == 0 || differences == 0 || moved == 0 {
+	if used == 0 || skipped == 0 || stale == 0 || differences == 0 || moved == 0 && thorough.Slow {
 		t.Error("too little has happened")
 	}
 }
