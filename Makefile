@@ -11,10 +11,10 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test slow thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64 race-core race-rest
+.PHONY: demo test slow slow-processes slow-seeds thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64 race-core race-rest
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Without -trimpath the build shares what the tests have compiled.
 BUILDFLAGS ?= -trimpath
@@ -76,9 +76,16 @@ test: ## run the tests of every module (5 minutes), also after one that fails; w
 SLOW_BY_OTHERS := CostOfAttacks|KilledLedger|RecordingsOfSamples|PowerFailure|BadDisk|KillUnderLoad|Simulation.*|Takeovers|ContractOfThreeKeepers|KeysThatAreKept|TheGuide.*|GuidesLoop
 SLOW = $$(git grep -hE '^func |thorough\.(S|Checks)' -- '*_test.go' | awk '/^func /{name = $$2; next} name ~ /^Test/ {sub(/\(.*/, "", name); sub(/^Test/, "", name); print name; name = ""}' | grep -vx Scripts | sort -u | paste -s -d '|' -)
 
-slow: ## run what takes longer than a person waits for: the guides, nodes that are processes, as many seeds as CI has (10 minutes)
-	@WASMACTORS_SLOW=1 $(GOTEST) -timeout 20m -run="^Test($(SLOW)|$(SLOW_BY_OTHERS))\$$" $$(git grep -lE 'thorough\.(S|Checks)' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+WHERE_SLOW = git grep -lE 'thorough\.(S|Checks)' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,'
+
+slow: slow-processes slow-seeds ## run what takes longer than a person waits for: the guides, nodes that are processes, as many seeds as CI has (10 minutes)
+
+slow-processes: ## the part of slow that is about the command: the guides, and nodes that are processes
+	@WASMACTORS_SLOW=1 $(GOTEST) -timeout 20m -run="^Test($(SLOW)|$(SLOW_BY_OTHERS))\$$" ./cmd/wasmactors
 	@WASMACTORS_SLOW=1 $(GOTEST) -run='^TestScripts$$/^devnodes$$' ./cmd/wasmactors
+
+slow-seeds: ## the other part: more seeds, larger modules, more attacks
+	@WASMACTORS_SLOW=1 $(GOTEST) -timeout 20m -run="^Test($(SLOW)|$(SLOW_BY_OTHERS))\$$" $$($(WHERE_SLOW) | grep -v '^./cmd/')
 
 thorough: ## run in full what the tests otherwise try less of (30 minutes): larger modules, more attacks, installing
 	@WASMACTORS_THOROUGH=1 $(GO) test -timeout 60m $$(git grep -l '/internal/thorough"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
