@@ -47,7 +47,7 @@ func SkipUnlessSlow(t testing.TB) {
 func Checks(t testing.TB, n int) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
-	if f == nil || Slow || f.Value.String() != f.DefValue {
+	if f == nil || Slow || testing.Short() || f.Value.String() != f.DefValue { // with -short rapid tries a fifth
 		return
 	}
 	t.Setenv("WASMACTORS_CHECKS", "") // refuses to run in parallel
