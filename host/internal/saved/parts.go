@@ -15,7 +15,7 @@ func DecodeParts(parts [][]byte) (head Head, all []*State, err error) {
 	if len(parts) == 0 {
 		return head, nil, errors.New("a checkpoint without a head")
 	}
-	if err := Decoder.Unmarshal(parts[0], &head); err != nil {
+	if err := unmarshal(parts[0], &head); err != nil {
 		return head, nil, fmt.Errorf("the head of the checkpoint: %w", err)
 	}
 	if head.Version < Oldest || head.Version > Version {

@@ -134,23 +134,47 @@ type Child struct {
 // ErrState wraps the reason why bytes are no state of an actor.
 var ErrState = errors.New("host: not the state of this actor")
 
-// mostElements bounds the lists of a state. The longest is a mailbox, see limits.mailbox: 16 Mi at most, and what is forced in beyond it.
-const mostElements = 1 << 25
+// The lists of a state have usualElements at most, and a long mailbox mostElements: limits.mailbox is 16 Mi at most, and more may be forced in.
+// A message has leastMail bytes at least. So the bound grows with the bytes: else some that claim many empty elements would have the host make
+// room for far more.
+const (
+	usualElements = 1 << 20
+	mostElements  = 1 << 25
+	leastMail     = 14 // a head, and 13 values
+)
 
-var Encoder, Decoder = func() (cbor.EncMode, cbor.DecMode) {
+// Encoder writes states.
+var Encoder = func() cbor.EncMode {
 	enc, err := cbor.EncOptions{Sort: cbor.SortCoreDeterministic, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden}.EncMode()
 	if err != nil {
 		panic(err)
 	}
-	dec, err := cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxNestedLevels: 8, MaxArrayElements: mostElements, MaxMapPairs: 64,
-	}.DecMode()
-	if err != nil {
-		panic(err)
-	}
-	return enc, dec
+	return enc
 }()
+
+// decoders read states, each twice as many elements as the one before.
+var decoders = func() (all []cbor.DecMode) {
+	for most := usualElements; most <= mostElements; most *= 2 {
+		dec, err := cbor.DecOptions{
+			DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+			ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxNestedLevels: 8, MaxArrayElements: most, MaxMapPairs: 64,
+		}.DecMode()
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, dec)
+	}
+	return all
+}()
+
+// unmarshal reads a state, or a part of one.
+func unmarshal(b []byte, v any) error {
+	i := 0
+	for most := usualElements; i < len(decoders)-1 && most < len(b)/leastMail; most *= 2 {
+		i++
+	}
+	return decoders[i].Unmarshal(b, v)
+}
 
 // Decode reads what save has written and checks all that does not depend on the
 // actor. b must not change afterwards.
@@ -159,7 +183,7 @@ func Decode(b []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: %s", ErrState, fmt.Sprintf(why, args...))
 	}
 	s := &State{}
-	if err := Decoder.Unmarshal(b, s); err != nil {
+	if err := unmarshal(b, s); err != nil {
 		var other struct {
 			Version int `cbor:"1,keyasint"`
 		}
@@ -233,7 +257,7 @@ func Decode(b []byte) (*State, error) {
 // Part implements rebuild.Part.
 func Part(b []byte) (rebuild.PartOf, error) {
 	var head Head
-	if err := Decoder.Unmarshal(b, &head); err == nil && head.Version >= Oldest && head.Version <= Version {
+	if err := unmarshal(b, &head); err == nil && head.Version >= Oldest && head.Version <= Version {
 		return rebuild.PartOf{Busy: busy(&head.Super)}, nil
 	}
 	s, err := Decode(b)

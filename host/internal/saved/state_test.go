@@ -2,6 +2,7 @@ package saved
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
@@ -120,4 +122,35 @@ func FuzzActorState(f *testing.F) {
 			t.Fatalf("what was accepted is refused: %v", err)
 		}
 	})
+}
+
+// A list may be as long as its bytes allow: many elements that have next to none are refused before there is room for them.
+func TestListsAreAsLongAsTheirBytesAllow(t *testing.T) {
+	list := func(n int, element []byte) []byte {
+		b := binary.BigEndian.AppendUint32([]byte{0x9a}, uint32(n))
+		return append(b, bytes.Repeat(element, n)...)
+	}
+	mail := append([]byte{0x4d}, make([]byte, leastMail-1)...)
+	for _, c := range []struct {
+		n       int
+		element []byte
+		refused bool
+	}{
+		{usualElements, []byte{0x80}, false},
+		{usualElements + 1, []byte{0x80}, true},
+		{16 * usualElements, []byte{0x80}, true},
+		{usualElements + 1, mail, false},
+		{4*usualElements + 1, mail, false},
+	} {
+		var all []cbor.RawMessage
+		err := unmarshal(list(c.n, c.element), &all)
+		var many *cbor.MaxArrayElementsError
+		if errors.As(err, &many) != c.refused || !c.refused && (err != nil || len(all) != c.n) {
+			t.Errorf("%d elements of %d bytes: %v", c.n, len(c.element), err)
+		}
+	}
+	var empty bytes.Buffer
+	if err := Encoder.NewEncoder(&empty).Encode(Mail{}); err != nil || empty.Len() != leastMail {
+		t.Errorf("the least message has %d bytes: %v", empty.Len(), err)
+	}
 }
