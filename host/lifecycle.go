@@ -185,9 +185,8 @@ func (a *actor) resume(scr *scratch) {
 }
 
 // prepareRestart ends the present incarnation; the next begins when the delay is over,
-// the children are gone, and the supervisor does not hold it back. The delay of a durable actor begins at the time that is recorded,
-// so that a repetition ends it at the same moment.
-func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg, at time.Time) {
+// the children are gone, and the supervisor does not hold it back.
+func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 	if r := a.restart; r != nil && a.life.State() == life.Restarting {
 		if n, ok := m.Detail.(*renewal); ok { // another one is under way already
 			a.hasten(scr, r, n)
@@ -224,11 +223,9 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg, at time.Time) {
 	if r.delay {
 		b, _ := a.backoff()
 		a.gate.Close(b)
-		if at.IsZero() {
-			at = a.Now()
-		}
+		due := a.Now().Add(m.Delay).UnixNano()
 		r.after(tenant{a}, m.Delay)
-		a.due.Store(at.Add(m.Delay).UnixNano()) // whoever sees it may move the clock
+		a.due.Store(due) // whoever sees it may move the clock
 	}
 	if !m.How.Has(sysmail.Keep) {
 		kids = a.super.Family.Members() // the last turn may have made some

@@ -68,7 +68,7 @@ func TestARestartOfWhatStops(t *testing.T) {
 	}).WithChildren(Child{"kid", boom()}))
 	a := l.table.Get(p.UID())
 	a.stopNow(nil, "", life.Ordered)
-	a.prepareRestart(nil, &sysmail.Msg{Kind: sysmail.Restart}, time.Time{})
+	a.prepareRestart(nil, &sysmail.Msg{Kind: sysmail.Restart})
 	if s := l.state("p"); s != "stopping" || len(last) != 0 {
 		t.Errorf("it is %s, last turns: %q", s, last)
 	}

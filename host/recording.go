@@ -1,8 +1,6 @@
 package host
 
 import (
-	"time"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
@@ -49,19 +47,17 @@ func noteLife(a *actor, k record.Kind) {
 // uidOfAny is the ref of a child in a system message.
 func uidOfAny(child any) abi.Ref { return child.(*actor).uid }
 
-// noteSignal tells the recorder of a system message that the actor is about to handle, and returns when that is.
-func noteSignal(a *actor, m *sysmail.Msg) time.Time {
-	now := a.Now()
+// noteSignal tells the recorder of a system message that the actor is about to handle.
+func noteSignal(a *actor, m *sysmail.Msg) {
 	switch {
 	case m.How.Has(sysmail.Noted), a.parent == nil && m.Kind == sysmail.Start:
-		return now
+		return
 	case a.parent == nil && a.sys.durable != nil && !concernsDurable(a, m):
-		return now
+		return
 	}
 	if s, ok := sysmail.Recorded(m, uidOfAny); ok {
-		tellRecorder(a.sys, &record.Record{Kind: record.Took, Actor: a.uid, Time: now.UnixNano(), Signal: &s})
+		tellRecorder(a.sys, &record.Record{Kind: record.Took, Actor: a.uid, Time: a.Now().UnixNano(), Signal: &s})
 	}
-	return now
 }
 
 // noteControl tells the recorder of a message that the host handles instead of the actor.

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"time"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
@@ -36,9 +34,8 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 		a.tooLate(scr, m)
 		return
 	}
-	var at time.Time // when a durable actor handles it
 	if a.durable {
-		at = noteSignal(a, m)
+		noteSignal(a, m)
 	}
 	if m.How.Has(sysmail.Order) {
 		a.orders += uint64(1 + m.More)
@@ -68,7 +65,7 @@ func (a *actor) system(scr *scratch, m *sysmail.Msg) {
 			a.resume(scr)
 		}
 	case sysmail.Restart:
-		a.prepareRestart(scr, m, at)
+		a.prepareRestart(scr, m)
 	case sysmail.Begin:
 		if a.restart != nil {
 			a.restart.hold = false

@@ -54,7 +54,7 @@ func TestSeedsOfStores(t *testing.T) {
 		path, file string
 		seeds      []uint64
 	}{
-		{"ledger/durable.yaml", "ledger/books_test.yaml", []uint64{14000318, 14000791, 14000884, 14001314, 14001537, 14002094}},
+		{"ledger/durable.yaml", "ledger/books_test.yaml", []uint64{62, 71, 90, 14000318, 14000791, 14000884, 14001314, 14001537, 14002094}},
 		{"accounts", "accounts/kept_test.yaml", []uint64{13000150, 13002484}},
 	} {
 		x := stored(t, c.path, c.file)
