@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/box"
 	"github.com/wasmactors/wasmactors/host/internal/work"
-	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/supervision"
 )
@@ -227,15 +225,7 @@ func (l *ledger) end() error {
 // are what is there, and nothing is left in the end.
 func TestAccountsAreWhatIsHeld(t *testing.T) {
 	puppetImage(t)
-	checks := flag.Lookup("rapid.checks")
-	before := checks.Value.String()
-	switch {
-	case race.Enabled: // twenty times slower
-		must(0, checks.Value.Set("4"))(t)
-	case before == checks.DefValue:
-		must(0, checks.Value.Set(thorough.SlowOf("30", before)))(t)
-	}
-	defer func() { _ = checks.Value.Set(before) }()
+	thorough.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		play(rt, t, func(what string, most int) int { return rapid.IntRange(0, most).Draw(rt, what) }, rapid.IntRange(10, 120).Draw(rt, "steps"))
 	})
