@@ -66,8 +66,8 @@ func (s *Shared) do(f func(*values) func(), fails func(error)) {
 				w.shared[s.name] = v
 			}
 			after := sharedTime
-			if w.Faults.Late > 0 && w.chance(w.Faults.Late) && w.Faults.Most > 0 {
-				after += time.Duration(w.Random.Int64N(int64(w.Faults.Most)))
+			if w.Faults.Late > 0 { // nothing is drawn otherwise
+				after += w.late(w.Faults.Late)
 			}
 			if w.Faults.Fail > 0 && w.chance(w.Faults.Fail) {
 				if w.chance(500) {

@@ -62,13 +62,18 @@ func (s *source) Uint64() uint64 {
 
 func (w *World) chance(thousandths int) bool { return w.Random.IntN(1000) < thousandths }
 
-// later has f run on a machine after at least d, or with the chance given much later.
+// later has f run on a machine a little later, or with the chance given much later.
 func (w *World) later(m *Machine, late int, f func()) {
 	d := time.Duration(1+w.Random.IntN(1000)) * time.Microsecond
-	if w.chance(late) && w.Faults.Most > 0 {
-		d += time.Duration(w.Random.Int64N(int64(w.Faults.Most)))
+	w.Clock.AfterFunc(d+w.late(late), func() { m.run(f) })
+}
+
+// late is by how much something is late, with a chance.
+func (w *World) late(thousandths int) time.Duration {
+	if w.chance(thousandths) && w.Faults.Most > 0 {
+		return time.Duration(w.Random.Int64N(int64(w.Faults.Most)))
 	}
-	w.Clock.AfterFunc(d, func() { m.run(f) })
+	return 0
 }
 
 // Machine is where one node runs. What it does while it is paused it does when it goes on.
@@ -329,10 +334,7 @@ func (m *Machine) Put(key string, value []byte, revision uint64, done func(uint6
 // delayed has f done on the way: it is with the directory then, or the log, whatever becomes of the machine.
 func (w *World) delayed(f func()) {
 	d := time.Duration(1+w.Random.IntN(1000)) * time.Microsecond
-	if w.chance(w.Faults.Late) && w.Faults.Most > 0 {
-		d += time.Duration(w.Random.Int64N(int64(w.Faults.Most)))
-	}
-	w.Clock.AfterFunc(d, f)
+	w.Clock.AfterFunc(d+w.late(w.Faults.Late), f)
 }
 
 // order has f run on the machine a little later, after what it was told before.
