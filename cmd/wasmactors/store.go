@@ -97,10 +97,11 @@ func storeAction(c *cli.Context, env *environment, verb, path, what string) erro
 		return importStore(c, env, m, what)
 	}
 	s, err := m.Store.Open()
-	if errors.Is(err, durable.ErrLocked) && (verb == "ls" || verb == "show" || verb == "compact" || verb == "events") {
-		return runningStore(c, env, m, verb, what)
-	}
 	if errors.Is(err, durable.ErrLocked) {
+		switch verb {
+		case "ls", "show", "compact", "events":
+			return runningStore(c, env, m, verb, what)
+		}
 		return fmt.Errorf("%w: the bundle %s runs; %s its store after that has ended", err, m.Name, verb)
 	}
 	if err != nil {
