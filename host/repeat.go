@@ -566,6 +566,10 @@ func (p *repeats) Release() {
 	}
 	s.repeats.Store(nil)
 	for _, f := range p.flights.End() {
+		if f.E.Kind == abi.KindTimer && !f.To.work.Timers.Current(f.E) {
+			f.E.Free() // it has been repeated, and has rung by itself, too
+			continue
+		}
 		if reason, err := f.To.accept(nil, f.E, 0); err != nil {
 			f.To.dead(nil, reason, err, f.E)
 		}

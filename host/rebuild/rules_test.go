@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/clock"
 )
 
 // 400 actors whose records take 5 ms to sync are done after a few syncs, and nothing leaves any of them before the
@@ -461,5 +462,73 @@ func TestAlarmsThatRingMeanwhile(t *testing.T) {
 			}
 			r.Release()
 		})
+	}
+}
+
+// unstoppable has alarms that ring already when they are stopped.
+type unstoppable struct{ host.Clock }
+
+func (c unstoppable) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.Clock.AfterFunc(d, f)
+	return rings{}
+}
+
+type rings struct{}
+
+func (rings) Stop() bool { return false }
+
+// The alarms of a start are long due, and ring while their records are repeated. A timer with a period goes on with one period for all that,
+// and what it has led to can be repeated.
+func TestAlarmsThatRingWhileTheyAreRepeated(t *testing.T) {
+	puppets := puppetImage(t)
+	const period = 20 * time.Millisecond
+	props := puppet(puppets, rec(byte(abi.KindTimer), 0, send("/user/nobody", []byte{1})))
+	w := newWorld(t, puppets, nil)
+	defer w.end()
+	ref, err := w.Spawn("wat", props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(w *world) {
+		for w.RunUntilIdle(1<<20) > 0 || w.j.flush() {
+		}
+	}
+	run(w)
+	if err := w.Tell(ref, script(rec(0, 0, abi.AppendTimer(nil, 1, uint64(period), uint64(period), nil)))); err != nil {
+		t.Fatal(err)
+	}
+	run(w)
+	const before, after = 4, 10
+	for range before {
+		w.clock.Advance(period)
+		run(w)
+	}
+	var all []record.Record
+	for life := range 3 {
+		more, err := w.j.read(len(w.j.log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+		now := &world{t: t, clock: host.NewVirtualClock(w.clock.Now())}
+		now.j = newJournal(now.clock, 5*time.Millisecond)
+		r, err := Prepare(config(now.clock, now.j).WithClock(unstoppable{now.clock}), all, func(*record.Life) (*host.Props, error) { return &props, nil })
+		if err != nil {
+			t.Fatalf("life %d: %v", life, err)
+		}
+		now.System = r.System()
+		defer now.end()
+		turns := rebuild.Look(now.System, ref.UID()).Turns
+		r.Release()
+		now.clock.Advance(0)
+		run(now)
+		for range after {
+			now.clock.Advance(period)
+			run(now)
+		}
+		if got := rebuild.Look(now.System, ref.UID()).Turns - turns; got != after {
+			t.Errorf("life %d: %d turns in %d periods", life, got, after)
+		}
+		w = now
 	}
 }

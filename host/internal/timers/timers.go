@@ -92,25 +92,26 @@ func (t *Timer) arm(o Owner, due time.Time) {
 	t.due = due
 	d := due.Sub(c.Now())
 	if t.period == 0 {
-		t.once = o.Alarms().After(c, d, func() { t.ring(o) })
+		t.once = o.Alarms().After(c, d, func() { t.ring(o, due) })
 	} else {
-		t.tick = c.AfterFunc(max(d, 0), func() { t.ring(o) })
+		t.tick = c.AfterFunc(max(d, 0), func() { t.ring(o, due) })
 	}
 }
 
-// ring runs on the clock's goroutine.
-func (t *Timer) ring(o Owner) {
+// ring runs on the clock's goroutine. The timer may be due at another time by then: one that was let ring by Ring, too.
+func (t *Timer) ring(o Owner, due time.Time) {
 	e := mailbox.New()
-	e.Kind, e.Correlation, e.Value, e.Due = abi.KindTimer, t.key, t, t.due.UnixNano()
+	e.Kind, e.Correlation, e.Value, e.Due = abi.KindTimer, t.key, t, due.UnixNano()
 	e.SetPayload(t.payload)
 	e.SetHeaders(t.headers)
 	o.Insist(e)
 }
 
-// Current reports whether the timer that has sent an envelope still counts.
+// Current reports whether the timer that has sent an envelope still counts, and was due when the envelope says. Of a timer with a period that has
+// rung twice at one time, by itself and by Ring, the second envelope does not count: its turn would begin a period beside the one that runs.
 func (s *Set) Current(e *mailbox.Envelope) bool {
 	t := s.byKey[e.Correlation]
-	return t != nil && e.Value == any(t)
+	return t != nil && e.Value == any(t) && (e.Due == 0 || e.Due == t.due.UnixNano()) // 0: of a snapshot that does not say it
 }
 
 // Begun is called when the turn of a timer's envelope begins, before anything
@@ -151,7 +152,7 @@ func (s *Set) Ring(o Owner, key uint64) bool {
 	if t.tick != nil {
 		t.tick.Stop()
 	}
-	t.ring(o)
+	t.ring(o, t.due)
 	return true
 }
 

@@ -61,6 +61,59 @@ func TestOnceAndPeriods(t *testing.T) {
 	}
 }
 
+// unstoppable has alarms that are ringing already when they are stopped.
+type unstoppable struct{ *clock.Virtual }
+
+func (c unstoppable) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.Virtual.AfterFunc(d, f)
+	return rings{}
+}
+
+type rings struct{}
+
+func (rings) Stop() bool { return false }
+
+type unstoppableOwner struct{ *owner }
+
+func (o unstoppableOwner) Clock() clock.Clock { return unstoppable{o.clock} }
+
+// A timer that rings by itself while Ring has it ring counts once, whichever comes first, and has one period afterwards.
+func TestRingsTwice(t *testing.T) {
+	for _, pace := range []Pace{FixedDelay, FixedRate} {
+		for _, late := range []bool{false, true} { // the second envelope comes when the first one's turn has begun
+			o := unstoppableOwner{newOwner()}
+			var s Set
+			s.StartAt(o, o.TurnTime(), 1, 10, 10, pace, nil, nil)
+			s.Ring(o, 1)
+			if !late {
+				o.clock.Advance(10)
+			}
+			turns := 0
+			handle := func() {
+				for _, e := range o.mail {
+					if s.Current(e) {
+						s.Begun(o, e)
+						turns++
+					}
+				}
+				o.mail = nil
+			}
+			handle()
+			for range 10 {
+				o.clock.Advance(10)
+				handle()
+			}
+			want := 11
+			if late && pace == FixedRate {
+				want = 10 // the grid begins at 10, and Ring was before that
+			}
+			if turns != want {
+				t.Errorf("pace %d, late %v: %d turns, and not %d", pace, late, turns, want)
+			}
+		}
+	}
+}
+
 // One that is set again in its own turn is a new one and rings.
 func TestSetAgainInItsOwnTurn(t *testing.T) {
 	for _, period := range []time.Duration{0, 7} {
