@@ -273,7 +273,7 @@ func dashboardPage(file, address string, token admin.Token) (string, error) {
 // reachFlags are the flags of commands that talk to a running bundle.
 func reachFlags(more ...cli.Flag) []cli.Flag {
 	return append(more,
-		&cli.StringFlag{Name: "bundle", Aliases: []string{"b"}, EnvVars: []string{"WASMACTORS_BUNDLE"}, Usage: "the bundle `NAME`, the number of its process, the path of its socket, or tcp:127.0.0.1:PORT; not needed while only one runs"},
+		&cli.StringFlag{Name: "bundle", Aliases: []string{"b"}, EnvVars: []string{"WASMACTORS_BUNDLE"}, Usage: "the bundle `NAME`, NAME@NODE in a cluster, the number of its process, the path of its socket, or tcp:127.0.0.1:PORT; not needed while only one runs"},
 		&cli.StringFlag{Name: "token-file", EnvVars: []string{"WASMACTORS_TOKEN_FILE"}, Usage: "the token for tcp is in `FILE`"},
 		&cli.BoolFlag{Name: "json", Usage: "print JSON, and errors as NDJSON"},
 	)

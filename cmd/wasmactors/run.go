@@ -189,7 +189,7 @@ func runBundle(c *cli.Context, env *environment, path string, starter starter) e
 	l := &live{running: ongoing, c: c, path: path, vars: vars, options: options, consent: env.consent, console: console, door: door, telemetry: telemetry, fed: input != nil, bundle: b, membership: member}
 	door.cfg = door.cfg.WithReload(l.reload).WithUpgrade(l.upgrade)
 	if member != nil {
-		door.cfg, telemetry.cluster = door.cfg.WithNodes(l.nodes), l.figures
+		door.cfg, telemetry.cluster = door.cfg.WithNode(member.identity.Node).WithNodes(l.nodes), l.figures
 		member.running, member.operator = ongoing, &clusterAdmin{l}
 		member.lost = func(n *cluster.Node, _ error) { go l.rejoin(n) }
 	}

@@ -22,6 +22,7 @@ type Config struct {
 	socket     string
 	tcp        string
 	health     string
+	node       string
 	full, read Token
 	observer   *observe.Observer
 	metrics    http.Handler
@@ -53,6 +54,9 @@ func (c Config) WithTCP(address string) Config { c.tcp = address; return c }
 // WithHealth answers /healthz, /readyz and, if there are any, /metrics at another address
 // as well, of any network, without a token.
 func (c Config) WithHealth(address string) Config { c.health = address; return c }
+
+// WithNode says by which name what runs here has joined a cluster; empty: it has not.
+func (c Config) WithNode(name string) Config { c.node = name; return c }
 
 // WithToken sets the token that may do everything over TCP.
 func (c Config) WithToken(t Token) Config { c.full = t; return c }

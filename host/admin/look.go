@@ -22,6 +22,7 @@ type About struct {
 	Socket  string `json:"socket,omitempty"`  // path
 	Address string `json:"address,omitempty"` // on TCP
 	Health  string `json:"health,omitempty"`  // address where health is answered apart
+	Node    string `json:"node,omitempty"`    // name in a cluster; absent: it has joined none
 	Replay  bool   `json:"replay,omitempty"`  // a recording is served, see /v1/replay
 }
 
@@ -32,7 +33,7 @@ type Table struct {
 }
 
 func (s *Server) about(c *call) error {
-	a := About{Version: 1, Access: c.access.String(), Socket: s.cfg.socket}
+	a := About{Version: 1, Access: c.access.String(), Socket: s.cfg.socket, Node: s.cfg.node}
 	if s.tcp != nil {
 		a.Address = s.tcp.String()
 	}

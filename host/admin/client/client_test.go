@@ -21,7 +21,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve opens a system where Find looks.
-func serve(t *testing.T, name string, pid int) *host.System {
+func serve(t *testing.T, name string, pid int) *host.System { return serveNode(t, name, pid, "") }
+
+// serveNode opens one that has joined a cluster.
+func serveNode(t *testing.T, name string, pid int, node string) *host.System {
 	t.Helper()
 	sys, err := host.New(host.NewConfig(name))
 	if err != nil {
@@ -31,7 +34,7 @@ func serve(t *testing.T, name string, pid int) *host.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := admin.Serve(context.Background(), sys, admin.NewConfig().WithSocket(path))
+	server, err := admin.Serve(context.Background(), sys, admin.NewConfig().WithSocket(path).WithNode(node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +89,45 @@ func TestFind(t *testing.T) {
 	var problem *admin.Problem
 	if !errors.As(err, &problem) || problem.Code != "no_such_actor" || problem.Status != 404 {
 		t.Error(err)
+	}
+}
+
+// Bundles of one name that have joined a cluster are told apart by their nodes.
+func TestFindNode(t *testing.T) {
+	dir, err := os.MkdirTemp("", "find")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	t.Setenv("TMPDIR", dir)
+	serveNode(t, "shop", 11, "a")
+	serveNode(t, "shop", 12, "b")
+	serveNode(t, "forum", 13, "b")
+	serve(t, "shop", 14)
+	for _, c := range []struct {
+		which string
+		pid   int
+		wrong string
+	}{
+		{"shop@a", 11, ""},
+		{"shop@b", 12, ""},
+		{"forum@b", 13, ""},
+		{"@a", 11, ""},
+		{"12@b", 12, ""},
+		{"11@b", 0, `no bundle "11@b" runs here, but shop@a (11), shop@b (12), forum@b (13), shop (14)`},
+		{"@b", 0, "several bundles run here: shop@b (12), forum@b (13); say which one with --bundle NAME@NODE or PID"},
+		{"shop@", 0, `no bundle "shop@" runs here`},
+		{"@", 0, `no bundle "@" runs here`},
+		{"shop", 0, "several bundles run here: shop@a (11), shop@b (12), shop (14); say which one with --bundle NAME@NODE or PID"},
+	} {
+		p, err := Find(c.which)
+		if c.wrong == "" && (err != nil || p.PID != c.pid) || c.wrong != "" && (!errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%q: %+v %v, want %d %q", c.which, p, err, c.pid, c.wrong)
+		}
+	}
+	if list, err := Running(context.Background()); err != nil || len(list) != 4 || list[1].Node != "b" || list[3].Node != "" {
+		t.Errorf("%+v %v", list, err)
 	}
 }
 

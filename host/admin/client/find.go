@@ -63,6 +63,7 @@ func ask(ctx context.Context, p endpoint.Place) *endpoint.Running {
 		r.Error = err.Error()
 		return r
 	}
+	r.Node = about.Node
 	r.Address, r.Bundle, r.Dir, r.Ready, r.Started = about.Address, sys.Name, sys.Dir, sys.Ready, sys.Started.Format(time.RFC3339)
 	r.Actors, r.Crashes, r.Suspended = sys.Actors, sys.Crashes, sys.States[observe.Suspended]
 	for _, c := range sys.Codes {
@@ -71,8 +72,9 @@ func ask(ctx context.Context, p endpoint.Place) *endpoint.Running {
 	return r
 }
 
-// Find is the bundle with a name, a process number, or a socket path;
-// "" is the only one that runs. ErrNotFound: there is none, or more than one.
+// Find is the bundle with a name, a process number, or a socket path; "" is the only one that runs. NAME@NODE is the one that has joined
+// a cluster as that node, and @NODE a node of any bundle: those that run are asked, for two seconds at most. ErrNotFound: there is none, or
+// more than one.
 func Find(which string) (endpoint.Place, error) {
 	if strings.ContainsRune(which, os.PathSeparator) {
 		if _, err := os.Stat(which); err != nil {
@@ -85,31 +87,74 @@ func Find(which string) (endpoint.Place, error) {
 		return endpoint.Place{}, err
 	}
 	places = slices.DeleteFunc(places, endpoint.Sweep)
-	meant := slices.DeleteFunc(slices.Clone(places), func(p endpoint.Place) bool { return which != "" && !p.Matches(which) })
+	bundle, node, asNode := strings.Cut(which, "@")
+	meant := slices.DeleteFunc(slices.Clone(places), func(p endpoint.Place) bool { return bundle != "" && !p.Matches(bundle) })
+	var nodes []string
+	if asNode || len(meant) > 1 {
+		nodes = nodesOf(meant)
+	}
+	if asNode {
+		meant, nodes = among(meant, nodes, node)
+	}
 	switch {
 	case len(meant) == 1:
 		return meant[0], nil
+	case len(meant) > 1 && slices.ContainsFunc(nodes, func(node string) bool { return node != "" }):
+		return endpoint.Place{}, fmt.Errorf("%w: several bundles run here: %s; say which one with --bundle NAME@NODE or PID", ErrNotFound, names(meant, nodes))
 	case len(meant) > 1:
-		return endpoint.Place{}, fmt.Errorf("%w: several bundles run here: %s; say which one with --bundle NAME or PID", ErrNotFound, names(meant))
+		return endpoint.Place{}, fmt.Errorf("%w: several bundles run here: %s; say which one with --bundle NAME or PID", ErrNotFound, names(meant, nodes))
 	case which == "" && len(places) == 0:
 		return endpoint.Place{}, fmt.Errorf("%w: no bundle runs here that can be reached; wasmactors run starts one", ErrNotFound)
 	case len(places) == 0:
 		return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, nor any other", ErrNotFound, which)
 	}
-	return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, but %s", ErrNotFound, which, names(places))
+	return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, but %s", ErrNotFound, which, names(places, nodesOf(places)))
+}
+
+// nodesOf are the names in a cluster of what runs at some places; "" of what is in none, or does not answer.
+func nodesOf(places []endpoint.Place) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), look)
+	defer cancel()
+	nodes := make([]string, len(places))
+	var wg sync.WaitGroup
+	for i, p := range places {
+		wg.Go(func() {
+			c := Dial(p.Path)
+			defer c.Close()
+			if about, err := Get[admin.About](ctx, c, "/v1/server", nil); err == nil {
+				nodes[i] = about.Node
+			}
+		})
+	}
+	wg.Wait()
+	return nodes
+}
+
+// among are the places of a node.
+func among(places []endpoint.Place, nodes []string, node string) (found []endpoint.Place, its []string) {
+	for i, p := range places {
+		if nodes[i] == node && node != "" {
+			found, its = append(found, p), append(its, node)
+		}
+	}
+	return found, its
 }
 
 // mostNames bounds a list in an error.
 const mostNames = 10
 
-func names(places []endpoint.Place) string {
+func names(places []endpoint.Place, nodes []string) string {
 	var list []string
 	for i, p := range places {
 		if i == mostNames {
 			list = append(list, fmt.Sprintf("%d more", len(places)-i))
 			break
 		}
-		list = append(list, p.Bundle+" ("+strconv.Itoa(p.PID)+")")
+		name := p.Bundle
+		if nodes[i] != "" {
+			name += "@" + nodes[i]
+		}
+		list = append(list, name+" ("+strconv.Itoa(p.PID)+")")
 	}
 	return strings.Join(list, ", ")
 }

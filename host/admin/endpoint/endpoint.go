@@ -143,7 +143,8 @@ func parse(name string) (Place, bool) {
 type Running struct {
 	PID       int           `json:"pid"`
 	Bundle    string        `json:"bundle"`
-	Dir       string        `json:"dir,omitempty"` // of its manifest
+	Node      string        `json:"node,omitempty"` // its name in a cluster
+	Dir       string        `json:"dir,omitempty"`  // of its manifest
 	Socket    string        `json:"socket"`
 	Address   string        `json:"address,omitempty"` // on TCP
 	Ready     bool          `json:"ready"`
