@@ -416,10 +416,11 @@ func (r *region) begin(ctx *host.Context, x order, from host.Ref) {
 	}
 }
 
-// sealed is called when a feeder sends no more.
+// sealed is called when a feeder sends no more. What it has said of an earlier epoch counts for nothing: it may have been told since to go on
+// with the same token.
 func (r *region) sealed(ctx *host.Context, x order, from host.Ref) {
 	o := &r.own[x.Shard]
-	if f := o.feeders[from.UID()]; o.phase == closing && f != nil && f.token == x.Token {
+	if f := o.feeders[from.UID()]; o.phase == closing && f != nil && f.token == x.Token && (x.Epoch == o.epoch || !r.on(guardEpoch)) {
 		f.sealed = true
 		r.advance(ctx, x.Shard)
 	}
