@@ -26,6 +26,7 @@ type field struct {
 	common *common
 	nodes  []*site
 	grant  any
+	bundle string // of the next node
 }
 
 // site is one of them.
@@ -104,7 +105,7 @@ func (c *common) Watch(each func(string, []byte, uint64), ready func()) (stop fu
 
 func fieldOf(t *testing.T, nodes int, credit int) *field {
 	t.Helper()
-	f := &field{World: clustertest.New(1), t: t, common: &common{last: map[string]change{}}, grant: Service.Grant(Grant{Publish: []string{">"}, Subscribe: []string{">"}, Subscriptions: 10_000}, service.Bounds{})}
+	f := &field{World: clustertest.New(1), t: t, common: &common{last: map[string]change{}}, bundle: "test", grant: Service.Grant(Grant{Publish: []string{">"}, Subscribe: []string{">"}, Subscriptions: 10_000}, service.Bounds{})}
 	for range nodes {
 		f.add(credit)
 	}
@@ -129,11 +130,11 @@ func (f *field) add(credit int) *site {
 			return
 		}
 		s.self = self
-		if s.system, err = host.New(host.NewConfig("test").WithNode(self.Number).WithManual().WithClock(s.machine).WithSeed(uint64(self.Number))); err == nil {
+		if s.system, err = host.New(host.NewConfig(f.bundle).WithNode(self.Number).WithManual().WithClock(s.machine).WithSeed(uint64(self.Number))); err == nil {
 			err = s.Attach(s.system)
 		}
 		if err == nil {
-			env := &service.Env{Bundle: "b", Nodes: s, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Shared: func(context.Context, string) (service.Shared, error) { return f.common, nil }}
+			env := &service.Env{Bundle: f.bundle, Nodes: s, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Shared: func(context.Context, string) (service.Shared, error) { return f.common, nil }}
 			s.service, err = Service.Start(s.system, env, &Settings{Scope: ScopeCluster})
 		}
 		if err != nil {
@@ -334,6 +335,36 @@ func TestTopicsOfACluster(t *testing.T) {
 	}
 	if f.pass(time.Second); len(late.events) != 1 || len(own.events) != 22 {
 		t.Errorf("%d and %d events", len(late.events), len(own.events))
+	}
+}
+
+// Nodes of one bundle tell each other; those of another one hear nothing, whatever topics they name.
+func TestBundlesHaveTheirOwnTopics(t *testing.T) {
+	f := fieldOf(t, 2, 0)
+	f.bundle = "other"
+	f.add(0)
+	f.add(0)
+	var all []*listener
+	for _, s := range f.nodes {
+		all = append(all, s.listen(map[string]any{"pattern": "orders.>"}))
+	}
+	f.pass(time.Second)
+	for i, s := range f.nodes {
+		if p := s.publish("orders.eu", i, false); p.Taken != 2 || p.Missed != 0 {
+			t.Errorf("node %d: %+v", i+1, p)
+		}
+	}
+	f.pass(time.Second)
+	for i, l := range all {
+		for _, e := range l.events {
+			var from int
+			if _ = cbor.Unmarshal(e.Value, &from); from/2 != i/2 {
+				t.Errorf("node %d has an event of node %d, which is of another bundle", i+1, from+1)
+			}
+		}
+		if len(l.events) != 2 {
+			t.Errorf("node %d has %d events", i+1, len(l.events))
+		}
 	}
 }
 

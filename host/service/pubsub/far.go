@@ -80,7 +80,7 @@ type relayed struct {
 	Less     []string
 	Groups   []groupCount
 
-	// Of an event.
+	// Of an event; of interest, Topic is the name of the bundle: others have topics of their own. The release before leaves it empty.
 	Topic  string
 	Value  cbor.RawMessage
 	Plain  bool // for subscriptions

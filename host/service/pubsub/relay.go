@@ -151,6 +151,7 @@ func (r *relay) look(ctx *host.Context) {
 		if p.full {
 			tell = whole(patterns, groups, wide)
 		}
+		tell.Topic = r.env.Bundle
 		p.full = ctx.Tell(p.ref, tell) != nil // too much waits for it
 		again = again || p.full
 	}
@@ -228,6 +229,9 @@ func (r *relay) arrived(ctx *host.Context, m host.Message) error {
 	}
 	switch x.Kind {
 	case relayInterest:
+		if x.Topic != "" && x.Topic != r.env.Bundle {
+			return nil // it wants other topics than those of this bundle, and sends nothing for the same reason
+		}
 		if !r.broker.interested(number, &x) {
 			return host.ErrUnhandled
 		}
