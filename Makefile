@@ -154,7 +154,7 @@ cluster-sim: ## simulate clusters whose nodes, links and directory fail, SEEDS t
 	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/clustertest -seeds $(SEEDS) -first $(FIRST)
 
 shard-sim: ## simulate keys that move between nodes that fail, SEEDS times from seed FIRST (60 ms each)
-	@$(GO) test -count=1 -timeout 0 -run TestSimulation -v ./host/cluster/shard -seeds $(SEEDS) -first $(FIRST)
+	@$(GO) test -count=1 -timeout 0 -run '^TestSimulation(OfBundles)?$$' -v ./host/cluster/shard -seeds $(SEEDS) -first $(FIRST)
 
 journal-sim: ## simulate keys that keep events while nodes and the journal fail, SEEDS times from seed FIRST (0.2 s each)
 	@$(GO) test -count=1 -timeout 0 -run 'TestSimulation|TestTakeovers' -v ./host/cluster/journal -seeds $(SEEDS) -first $(FIRST)

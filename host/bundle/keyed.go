@@ -207,7 +207,7 @@ func (b *Bundle) keeper(a *Actor) host.Props {
 		if a.Events && b.spreadLog != nil {
 			c = c.WithSupervision(journal.Supervised(k.Supervision))
 		}
-		s := shard.New(a.Name, b.node, c).WithShards(k.Shards).WithRole(k.Role).WithBuffer(k.Buffer, k.BufferBytes)
+		s := shard.New(a.Name, b.node, c).WithBundle(b.Manifest.Name).WithShards(k.Shards).WithRole(k.Role).WithBuffer(k.Buffer, k.BufferBytes)
 		if k.Single {
 			s = s.WithSingleton(a.Name)
 		}

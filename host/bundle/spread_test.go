@@ -22,7 +22,7 @@ type spread struct {
 	system *host.System
 }
 
-// spreadOver starts a bundle with a keyed guest and a singleton on nodes with the roles.
+// spreadOver starts a bundle with a keyed guest and a singleton on nodes with the roles; after '@' a role has the name of another bundle.
 func spreadOver(t *testing.T, roles ...string) (w *clustertest.World, all []*spread, pass func(time.Duration)) {
 	t.Helper()
 	code, err := os.ReadFile("../testdata/echo.wasm")
@@ -40,6 +40,7 @@ func spreadOver(t *testing.T, roles ...string) (w *clustertest.World, all []*spr
 	w = clustertest.New(1)
 	for i, role := range roles {
 		s := &spread{}
+		role, name, _ := strings.Cut(role, "@")
 		machine := w.Machine(func() uint16 { return s.self.Number })
 		s.node, err = cluster.New(cluster.Config{
 			Name: "n" + string(rune('a'+i)), Roles: []string{role}, ID: uint64(i + 1), Directory: machine, Links: machine, Clock: machine, Since: machine.Since,
@@ -49,6 +50,9 @@ func spreadOver(t *testing.T, roles ...string) (w *clustertest.World, all []*spr
 		}
 		if s.bundle, err = open(t, dir); err != nil {
 			t.Fatal(err)
+		}
+		if name != "" {
+			s.bundle.Manifest.Name = name
 		}
 		carts, clock := s.bundle.Manifest.Actors[0].Keyed, s.bundle.Manifest.Actors[1].Keyed
 		carts.Scope, carts.Shards, carts.Role = ScopeCluster, 16, "back"
@@ -162,5 +166,34 @@ func TestKeysOfTheCluster(t *testing.T) {
 	}
 	if got := there("/user/clock/*"); len(got) != 1 {
 		t.Errorf("the singletons are %v", got)
+	}
+}
+
+// Two bundles that have a keyed actor and a singleton of the same name have each their own.
+func TestKindsOfTwoBundles(t *testing.T) {
+	_, all, pass := spreadOver(t, "back", "back@other", "back")
+	for i, s := range all {
+		if got := len(s.system.Select("/user/clock/*")); i == 1 && got != 1 {
+			t.Errorf("the other bundle has %d singletons", got)
+		}
+		p, err := s.system.Request(lookup(t, s.system, "/user/carts"), keyed.For("ann", "x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		select {
+		case m := <-p.Answer():
+			if m.Err() != nil {
+				t.Error(m.Err())
+			}
+		default:
+			t.Error("no answer")
+		}
+	}
+	if n := len(all[1].system.Select("/user/carts/ann")); n != 1 {
+		t.Errorf("the key is %d times in the other bundle", n)
+	}
+	if n := len(all[0].system.Select("/user/carts/ann")) + len(all[2].system.Select("/user/carts/ann")); n != 1 {
+		t.Errorf("the key is %d times in the first bundle", n)
 	}
 }

@@ -1,6 +1,9 @@
 package cluster
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Entry is a key of the directory.
 type Entry struct {
@@ -18,6 +21,21 @@ type Directory interface {
 	Put(key string, value []byte, revision uint64, done func(revision uint64, err error))
 	// Watch calls each for all keys that there are, and then for each change.
 	Watch(each func(Entry)) (stop func())
+}
+
+// KeyPart is a name as a part of a key of the directory: bytes other than letters, digits, '_' and '-' are written as '=' and two
+// hexadecimal digits.
+func KeyPart(name string) string {
+	b := make([]byte, 0, len(name))
+	for i := range len(name) {
+		switch x := name[i]; {
+		case x >= 'a' && x <= 'z', x >= 'A' && x <= 'Z', x >= '0' && x <= '9', x == '_', x == '-':
+			b = append(b, x)
+		default:
+			b = fmt.Appendf(b, "=%02x", x)
+		}
+	}
+	return string(b)
 }
 
 // ErrConflict says that a key was changed by somebody else.

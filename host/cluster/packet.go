@@ -13,13 +13,17 @@ import (
 
 const (
 	version    = 1
-	withDoubts = 2 // the newest version: packets are the same, and entries of the directory may have a doubt, which others cannot read
+	withDoubts = 2 // packets are the same, and entries of the directory may have a doubt, which others cannot read
 	headBytes  = 1 + 1 + 5*8
 	unitBytes  = 1 + 2*binary.MaxVarintLen64
 	flagAnswer = 1 // confirm, even if nothing has come
 	flagHello  = 2 // the receiver has confirmed nothing of this session yet
 	unitMore   = 1 // the next unit continues the frame
 )
+
+// NamesBundles is the newest version of the protocol: tables of kinds are those of a bundle, see package shard. Packets and entries of nodes are
+// as before.
+const NamesBundles = 3
 
 // packet is one of them. Its units share its memory.
 type packet struct {

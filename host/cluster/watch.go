@@ -35,6 +35,22 @@ func (n *Node) Member(number uint16) (Member, bool) {
 	return m.Member, true
 }
 
+// Common is the newest version of the protocol that all nodes understand that are there; 0 if this one does not act.
+func (n *Node) Common() uint16 {
+	n.mu.Lock()
+	defer n.unlock()
+	if n.state != acting {
+		return 0
+	}
+	least := n.self.Newest
+	for _, m := range n.members {
+		if !m.Gone {
+			least = min(least, m.Newest)
+		}
+	}
+	return least
+}
+
 // Changes has f called, by any goroutine, after members have come or gone and when the node is lost. f must not block. stop
 // ends that; a call may be under way then.
 func (n *Node) Changes(f func()) (stop func()) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
@@ -60,6 +61,11 @@ func TestANodeThatIsBoundToABundle(t *testing.T) {
 		}
 		if _, err := all[1].Journal(within(t, 20*time.Second), bundle); (err == nil) != may {
 			t.Errorf("the journal of %q: %v", bundle, err)
+		}
+	}
+	for bundle, may := range map[string]bool{"shop": true, "shop.2": true, "bank": false, "shopx": false} {
+		if _, err := all[1].dir.put(shard.KeyOf(bundle, "carts"), []byte("x"), 0, 0); (err == nil) != may {
+			t.Errorf("the table of a kind of %q: %v", bundle, err)
 		}
 	}
 	if err := put(all[0], "bank"); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
@@ -216,12 +217,12 @@ func TestAMemberHasOnlyTheDirectory(t *testing.T) {
 	if _, err := js.CreateStream(within(t, time.Second), jetstream.StreamConfig{Name: "X", Subjects: []string{"x"}}); err == nil {
 		t.Error("there is another stream")
 	}
-	for _, key := range []string{"x", "nodes.1", "node", "node.1.2", "shard.a.b", "clusters"} {
+	for _, key := range []string{"x", "nodes.1", "node", "node.1.2", "shard.a.b.c", "clusters"} {
 		if _, err := all[1].dir.put(key, nil, 0, 0); err == nil {
 			t.Errorf("it keeps something as %s, which no node writes", key)
 		}
 	}
-	for _, key := range []string{"node.7", shard.Key("carts"), shard.Key("my.carts~2")} {
+	for _, key := range []string{"node.7", shard.Key("carts"), shard.Key("my.carts~2"), shard.KeyOf("shop", "carts"), shard.KeyOf(strings.Repeat("~", abi.MaxName), strings.Repeat("~", abi.MaxName))} {
 		if _, err := all[1].dir.put(key, nil, 0, 0); err != nil {
 			t.Errorf("%s: %v", key, err)
 		}

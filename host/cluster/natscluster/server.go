@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/wasmactors/wasmactors/host/cluster"
 )
 
 // Accounts of the embedded server. Links have one of their own, with a connection of its own between keepers, so that bulk
@@ -116,7 +118,8 @@ func (e *embedded) options(account string) []nats.Option {
 }
 
 // onlyDirectory lets a node of another process use the directory, and ask keepers for what bundles keep: with names of bundles, of these
-// only. Of the directory it changes what nodes write: their entries, the tables of kinds, and, if it was first, whose the directory is. It can
+// only. Of the directory it changes what nodes write: their entries, the tables of kinds of these bundles, and, if it was first, whose the
+// directory is; and tables that are of no bundle, or of all, as the release before has them. It can
 // neither make, delete nor empty a stream: keepers make those that there are. What it is answered no other node can read.
 func (d *Description) onlyDirectory(node string, bundles []string) *server.Permissions {
 	var allow []string
@@ -124,10 +127,10 @@ func (d *Description) onlyDirectory(node string, bundles []string) *server.Permi
 		allow = append(allow, d.subjectEntries()+key)
 	}
 	for _, name := range bundles {
-		allow = append(allow, d.subjectKeys(name), d.subjectValues(name))
+		allow = append(allow, d.subjectKeys(name), d.subjectValues(name), d.subjectEntries()+"shard."+cluster.KeyPart(name)+".*")
 	}
 	if len(bundles) == 0 {
-		allow = append(allow, d.subjectOfKeys()+"*", d.subjectOfValues()+"*")
+		allow = append(allow, d.subjectOfKeys()+"*", d.subjectOfValues()+"*", d.subjectEntries()+"shard.*.*")
 	}
 	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
 		allow = append(allow, "$JS.API."+request+"."+d.stream())

@@ -28,7 +28,7 @@ const (
 	lookEvery = time.Second // for changes of which nobody has told
 	batch     = 512         // entries that are read at once
 	mostPuts  = 256         // under way
-	maxKey    = 200
+	maxKey    = 1600        // of a table: two names, of which each byte may take three
 	maxValue  = 512 << 10
 )
 

@@ -29,10 +29,11 @@ const (
 // store is what the directory has told, for the region's turns.
 type store struct {
 	mu       sync.Mutex
-	entry    cluster.Entry
-	recalled []recalled // answers of the memory
-	put      uint64     // counts the changes that were begun...
-	over     uint64     // ...and the last one that has been answered
+	entry    cluster.Entry // of the kind's own table
+	common   cluster.Entry // of the table of all bundles, of a kind that is of one
+	recalled []recalled    // answers of the memory
+	put      uint64        // counts the changes that were begun...
+	over     uint64        // ...and the last one that has been answered
 
 	key     uint64 // see doors
 	tokens  uint64 // that were made
@@ -79,8 +80,14 @@ type region struct {
 	putNo     uint64
 	putAt     time.Time
 	putRev    uint64
-	wanted    time.Time // since when the table should be changed, in vain
-	unplanned time.Time // since when whoever plans has not done what there is to do
+	putKey    string
+	common    bool             // the bundle has no table of its own yet
+	begins    *table           // what the bundle's own table begins with, when that of all bundles is closed
+	ours      map[abi.Ref]bool // regions that are of this bundle, as they say
+	unknown   bool             // the table of all bundles has some that have not said so
+	whoseAt   time.Time        // when they were last asked
+	wanted    time.Time        // since when the table should be changed, in vain
+	unplanned time.Time        // since when whoever plans has not done what there is to do
 	mem       recollection
 }
 
@@ -88,7 +95,7 @@ func newRegion(c Config, k *keyed.Keeper, st *store) *region {
 	return &region{
 		Config: c, Keeper: k, st: st, own: make([]own, c.shards), feeds: make([]feed, c.shards), open: map[int]bool{},
 		refs: map[abi.Ref]host.Ref{}, watched: map[abi.Ref]bool{}, ended: map[abi.Ref]bool{}, pins: map[int]uint16{}, until: map[int]time.Time{}, tries: map[int]int{},
-		mem: newRecollection(),
+		mem: newRecollection(), ours: map[abi.Ref]bool{}, common: c.bundle != "",
 	}
 }
 
@@ -109,15 +116,20 @@ func (r *region) Start(ctx *host.Context, cause *abi.Failure) *abi.Failure {
 		r.st.key = regionKey(sys, self)
 		doors.Store(door{sys, self.UID()}, r.st.key)
 		stop := r.node.Changes(nudge)
-		st, key := r.st, Key(r.kind)
+		st, own, common := r.st, r.key(), Key(r.kind)
 		unwatch := r.node.Directory().Watch(func(e cluster.Entry) {
-			if e.Key != key {
+			known := &st.entry
+			switch e.Key {
+			case own:
+			case common:
+				known = &st.common
+			default:
 				return
 			}
 			st.mu.Lock()
-			newer := e.Revision > st.entry.Revision
+			newer := e.Revision > known.Revision
 			if newer {
-				st.entry = e
+				*known = e
 			}
 			st.mu.Unlock()
 			if newer {
@@ -200,7 +212,7 @@ func (r *region) Handle(ctx *host.Context, _ int) *abi.Failure {
 
 // arm has the region look again soon while something is under way. The period never passes, see keyed.
 func (r *region) arm(ctx *host.Context) {
-	if want := len(r.open) > 0 || r.putting || len(r.until) > 0 || !r.wanted.IsZero() || !r.unplanned.IsZero() || r.remembers(); want && !r.ticking {
+	if want := len(r.open) > 0 || r.putting || len(r.until) > 0 || !r.wanted.IsZero() || !r.unplanned.IsZero() || r.remembers() || r.unknown && r.wrong == nil; want && !r.ticking {
 		r.ticking = ctx.After(tickTimer, tick, time.Hour, nil) == nil
 	} else if !want && r.ticking {
 		ctx.Cancel(tickTimer)
@@ -309,6 +321,8 @@ func (r *region) ordered(ctx *host.Context, m host.Message) {
 		r.look(ctx)
 	case o.Op == opReset: // it is not repeated, so it counts even while the node waits for its lease
 		r.reset(ctx, sender.UID())
+	case o.Op >= opWhose:
+		r.whose(ctx, o, sender)
 	case r.table == nil || r.wrong != nil || o.Shard >= r.shards || !r.node.Acting():
 	default:
 		r.obey(ctx, o, sender)
@@ -341,17 +355,22 @@ func (r *region) look(ctx *host.Context) {
 	r.st.dirty.Store(false)
 	r.forfeit(ctx)
 	r.listen(ctx)
-	r.st.mu.Lock()
-	e, over := r.st.entry, r.st.over
-	r.st.mu.Unlock()
-	if r.putting && (over >= r.putNo || e.Revision > r.putRev || ctx.Now().Sub(r.putAt) > 4*again) {
+	e, over := r.source()
+	if r.putting && (over >= r.putNo || e.Key == r.putKey && e.Revision > r.putRev || ctx.Now().Sub(r.putAt) > 4*again) {
 		r.putting = false
 	}
-	if e.Revision > 0 && (r.table == nil || e.Revision > r.table.revision) {
-		if t, err := decodeTable(e); err != nil {
+	if e.Revision > 0 && (r.table == nil || e.Revision > r.table.revision) && !(r.common && r.begins != nil) {
+		switch t, err := decodeTable(e); {
+		case err != nil:
 			r.spoilt(e, err)
-		} else {
-			r.mends = t.without(r.stranger)
+		case t.mark() != 0 && r.on(guardKnows):
+			r.close(t)
+		default:
+			mends := t.without(r.stranger)
+			if r.unknown = r.common && !r.allOurs(ctx, t); r.unknown {
+				return
+			}
+			r.mends = mends
 			r.apply(ctx, t)
 		}
 	}
@@ -400,7 +419,7 @@ func (r *region) apply(ctx *host.Context, t *table) {
 
 // write puts the next table into the directory, if it is another one.
 func (r *region) write(ctx *host.Context) {
-	if r.putting || !r.node.Acting() {
+	if r.putting || !r.node.Acting() || r.wrong == ErrBundles {
 		return
 	}
 	now := ctx.Now()
@@ -410,7 +429,8 @@ func (r *region) write(ctx *host.Context) {
 		}
 	}
 	v := r.view(now)
-	next := r.table.next(v)
+	key, before := r.target()
+	next := before.next(v)
 	if next == nil {
 		r.wrong = ErrShards
 		if r.wanted.IsZero() {
@@ -418,14 +438,19 @@ func (r *region) write(ctx *host.Context) {
 		}
 		return
 	}
-	if r.table == nil && !v.hosts || r.table != nil && next.same(r.table) && !(r.mends && v.hosts) {
+	closes := r.closes(v, next)
+	if closes && !r.on(guardClosed) {
+		key, closes, next.revision = r.key(), false, 0
+	}
+	if before == nil && !v.hosts || r.common && r.begins != nil && !v.hosts ||
+		before != nil && before == r.table && next.same(before) && !(r.mends && v.hosts) && !closes {
 		r.wanted = time.Time{}
 		return
 	}
 	if r.wanted.IsZero() {
 		r.wanted = now
 	}
-	if !r.putAt.IsZero() && r.putRev == next.revision && now.Sub(r.putAt) < again {
+	if !r.putAt.IsZero() && r.putKey == key && r.putRev == next.revision && now.Sub(r.putAt) < again {
 		return // the answer was an error, or the news of it is about to come
 	}
 	for s := range v.giveUp {
@@ -435,9 +460,12 @@ func (r *region) write(ctx *host.Context) {
 	r.st.put++
 	no := r.st.put
 	r.st.mu.Unlock()
-	r.putting, r.putNo, r.putAt, r.putRev = true, no, now, next.revision
+	r.putting, r.putNo, r.putAt, r.putRev, r.putKey = true, no, now, next.revision, key
 	st, sys, self := r.st, ctx.System(), r.self
-	r.node.Directory().Put(Key(r.kind), next.encode(), next.revision, func(uint64, error) {
+	if closes {
+		next = next.closed(r.mark())
+	}
+	r.node.Directory().Put(key, next.encode(), next.revision, func(uint64, error) {
 		st.mu.Lock()
 		st.over = max(st.over, no)
 		st.mu.Unlock()

@@ -43,6 +43,8 @@ type Node interface {
 	Members() []cluster.Member
 	// Changes has f called when members come and go.
 	Changes(f func()) (stop func())
+	// Common is the newest version of the protocol that all nodes understand that are there; 0 if this one does not act.
+	Common() uint16
 	Directory() cluster.Directory
 }
 
@@ -50,6 +52,7 @@ type Node interface {
 // must agree on the kind's name and shards.
 type Config struct {
 	kind     string
+	bundle   string // "": of none
 	node     Node
 	keys     keyed.Config
 	shards   int
@@ -71,6 +74,10 @@ func New(kind string, node Node, keys keyed.Config) Config {
 	return Config{kind: kind, node: node, keys: keys, shards: DefaultShards, weight: 1, moves: DefaultMoves, patience: DefaultPatience,
 		buffer: keyed.DefaultBuffer, bytes: keyed.DefaultBytes}
 }
+
+// WithBundle says of which bundle the kind is: kinds of one name are others in other bundles. It is an actor's name. Empty, the default: it is
+// of none, and the only one of its name in the cluster.
+func (c Config) WithBundle(name string) Config { c.bundle = name; return c }
 
 // WithShards sets the number of shards, 1 to MaxShards; the default is DefaultShards. It cannot change while a region of the
 // kind lives: messages are refused with ErrShards then.
@@ -103,6 +110,11 @@ var (
 	ErrBuffer error = &refusal{text: "shard: too many messages wait for a shard that moves", key: "keyed.buffer", is: host.ErrMailboxFull}
 	// ErrShards says that the kind lives with another number of shards.
 	ErrShards = errors.New("shard: the kind lives with another number of shards: stop it on all nodes before changing that")
+	// ErrBundles says that the kind is of no bundle, and that its name is one of a bundle's kinds, or was.
+	ErrBundles = errors.New("shard: the kind is of no bundle, and one of a bundle has its name, or had: give it another name, or say of which bundle it is")
+	// ErrOther says that the kind's name is one of another bundle's kinds, and that the two cannot be told apart while nodes of the release before
+	// are in the cluster.
+	ErrOther = errors.New("shard: another bundle has a kind of this name, and while nodes of the release before are in the cluster there can be one only: replace those, or give this one another name")
 	// ErrMoved says that a message came to a region that has the shard no more. It wraps host.ErrRestarting: it may be
 	// sent again.
 	ErrMoved error = &refusal{text: "shard: the shard has moved while the message was under way", is: host.ErrRestarting}
@@ -123,6 +135,9 @@ func (c Config) Check() error {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("shard: "+format, args...)) }
 	if c.kind == "" || len(c.kind) > 4*abi.MaxName {
 		add("the kind's name has %d bytes, must have from 1 to %d", len(c.kind), 4*abi.MaxName)
+	}
+	if c.bundle != "" && !abi.ValidName([]byte(c.bundle)) {
+		add("%q is no name of a bundle", c.bundle)
 	}
 	if c.shards < 1 || c.shards > MaxShards {
 		add("%d shards, must be from 1 to %d", c.shards, MaxShards)
@@ -162,19 +177,21 @@ func (c Config) props(made func(*region)) host.Props {
 	}, 2*maxHosts)
 }
 
-// Key is the directory's key of a kind's table, in which bytes other than letters, digits, '_' and '-' are written as '=' and two
-// hexadecimal digits.
-func Key(kind string) string {
-	b := []byte("shard.")
-	for i := range len(kind) {
-		switch x := kind[i]; {
-		case x >= 'a' && x <= 'z', x >= 'A' && x <= 'Z', x >= '0' && x <= '9', x == '_', x == '-':
-			b = append(b, x)
-		default:
-			b = fmt.Appendf(b, "=%02x", x)
-		}
+// Key is the directory's key of the table of a kind that is of no bundle, and KeyOf that of one of a bundle. Names are in it as
+// [cluster.KeyPart] writes them.
+func Key(kind string) string { return "shard." + cluster.KeyPart(kind) }
+
+// KeyOf is the directory's key of the table of a bundle's kind.
+func KeyOf(bundle, kind string) string {
+	return "shard." + cluster.KeyPart(bundle) + "." + cluster.KeyPart(kind)
+}
+
+// key is that of the kind's own table.
+func (c *Config) key() string {
+	if c.bundle == "" {
+		return Key(c.kind)
 	}
-	return string(b)
+	return KeyOf(c.bundle, c.kind)
 }
 
 // guard is a rule that keeps what is promised. Simulations leave out one at a time, and must notice it.
@@ -195,6 +212,11 @@ const (
 	guardFailed                   // a key whose actor has failed is remembered
 	guardSent                     // a key that ends since its shard moves is remembered
 	guardStolen                   // a table that takes a shard from an owner that acts is not followed
+	guardKnows                    // a closed table is known as one; the release before does not
+	guardClosed                   // a table is closed before there is another one of the bundle
+	guardAllNew                   // that happens only if all regions in it understand it
+	guardFrom                     // the table of a bundle begins with what the closed one says
+	guardWhose                    // regions of other bundles are found
 )
 
 func (c *Config) on(g guard) bool { return c.skip&g == 0 }

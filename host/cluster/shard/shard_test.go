@@ -385,6 +385,7 @@ func FuzzTable(f *testing.F) {
 	tab.places[1] = place{owner: tab.hosts[1].Ref, epoch: 2, pin: 2}
 	f.Add(tab.encode())
 	f.Add((&table{places: make([]place, 1)}).encode())
+	f.Add(tab.closed((&Config{bundle: "shop"}).mark()).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := decodeTable(cluster.Entry{Value: b, Revision: 1})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ var simStart = time.Unix(1_700_000_000, 0)
 type broken struct {
 	guard guard
 	lease bool // nodes count as gone too early
+	one   bool // kinds are of no bundle
 }
 
 // sim is one run: nodes come, go and fail, and their actors send to keys.
@@ -60,6 +62,12 @@ type sim struct {
 	memory  func(keyed.Config) (keyed.Config, Memory, int) // nil: keys are not remembered
 	sees    func(*life) Node                               // nil: the node itself
 	front   bool                                           // the next nodes take no shards
+	back    bool                                           // the next nodes take some
+	bundle  string                                         // of the next nodes; "": none
+	earlier bool                                           // the next nodes are of the release before
+
+	closed   *table // the table of all bundles, when it was closed; nil: it was not
+	closedBy abi.Ref
 }
 
 // life is one start of a node.
@@ -75,6 +83,8 @@ type life struct {
 	region  host.Ref
 	state   *region
 	senders []host.Ref
+	bundle  string
+	earlier bool
 	over    bool
 }
 
@@ -88,6 +98,7 @@ type note struct {
 	Key  string        `cbor:"2,keyasint,omitempty"`
 	N    uint64        `cbor:"3,keyasint,omitempty"`
 	From string        `cbor:"4,keyasint,omitempty"`
+	Of   string        `cbor:"6,keyasint,omitempty"` // the bundle of who sends it
 	For  time.Duration `cbor:"5,keyasint,omitempty"`
 }
 
@@ -113,15 +124,15 @@ func (e early) Gone(number uint16, born uint64) bool {
 }
 
 func (s *sim) start() {
-	l := &life{sim: s, id: s.Random.Uint64() | 1, role: "back"}
-	if s.front || len(s.lives) > 2 && s.Random.IntN(4) == 0 {
+	l := &life{sim: s, id: s.Random.Uint64() | 1, role: "back", bundle: s.bundle, earlier: s.earlier}
+	if s.front || len(s.lives) > 2 && !s.back && s.Random.IntN(4) == 0 {
 		l.role = "front"
 	}
 	l.machine = s.Machine(func() uint16 { return l.number })
 	s.lives = append(s.lives, l)
 	l.name = fmt.Sprint("n", len(s.lives))
 	n, err := cluster.New(cluster.Config{
-		Name: l.name, Roles: []string{l.role}, Lease: lease, ID: l.id, Directory: l.machine, Links: l.machine, Clock: l.machine, Since: l.machine.Since,
+		Name: l.name, Roles: []string{l.role}, Lease: lease, ID: l.id, Directory: s.directory(l), Links: l.machine, Clock: l.machine, Since: l.machine.Since,
 		Lost: func(error) { l.over = true },
 	})
 	if err != nil {
@@ -160,7 +171,11 @@ func (s *sim) start() {
 		if s.calm {
 			c = c.WithBuffer(10_000, 1<<20)
 		}
-		c.skip = s.broken.guard
+		if c.skip = s.broken.guard; l.earlier {
+			c.skip |= guardKnows
+		} else if !s.broken.one {
+			c = c.WithBundle(l.bundle)
+		}
 		if l.region, err = l.system.Spawn("carts", c.props(func(r *region) { l.state = r })); err != nil {
 			panic(err)
 		}
@@ -182,12 +197,14 @@ func (l *life) order(op string, w wish) host.Headed { return manageOrder(l.syste
 // worker is the actor of a key.
 type worker struct {
 	life *life
-	key  string
+	key  string // with its bundle
+	name string
 }
 
 func (w *worker) Started(ctx *host.Context) error {
 	s := w.life.sim
-	w.key = ctx.Self().Name()
+	w.name = ctx.Self().Name()
+	w.key = w.life.bundle + w.name
 	s.living[w.key] = append(s.living[w.key], w)
 	w.alone()
 	s.stats["begun"]++
@@ -222,8 +239,8 @@ func (w *worker) Receive(ctx *host.Context, m host.Message) error {
 	if err := m.Decode(&x); err != nil {
 		return err
 	}
-	if x.Key != w.key {
-		s.failf("a message for %s has come to %s", x.Key, w.key)
+	if x.Key != w.name || x.Of != w.life.bundle {
+		s.failf("a message for %s of bundle %q has come to %s of %q", x.Key, x.Of, w.name, w.life.bundle)
 	}
 	if x.N > 0 {
 		pair := [2]string{x.From, x.Key}
@@ -275,7 +292,7 @@ func (l *life) send(ctx *host.Context, m host.Message) error {
 	if err := m.Decode(&x); err != nil {
 		return err
 	}
-	x.From = l.name + "/" + ctx.Self().Name()
+	x.From, x.Of = l.name+"/"+ctx.Self().Name(), l.bundle
 	pair := [2]string{x.From, x.Key}
 	if !s.calm || x.Op != "ask" { // one that nobody waits for any more is not delivered
 		s.sent[pair]++
@@ -421,7 +438,7 @@ func (s *sim) fault() {
 
 // changed checks each change of the table.
 func (s *sim) changed(_ *clustertest.Machine, before, now cluster.Entry) {
-	if now.Key != Key("carts") {
+	if now.Key != Key("carts") && !(ofBundle(now.Key) && strings.HasSuffix(now.Key, ".carts")) {
 		return
 	}
 	t, err := decodeTable(now)
@@ -440,6 +457,15 @@ func (s *sim) changed(_ *clustertest.Machine, before, now cluster.Entry) {
 	if s.good != nil {
 		s.good = t
 	}
+	if t.mark() != 0 || ofBundle(now.Key) && before.Revision == 0 {
+		s.begins(old, now, t)
+		return
+	}
+	s.follows(old, t)
+}
+
+// follows checks that a table may come after another one.
+func (s *sim) follows(old, t *table) {
 	for i, p := range t.places {
 		b := old.places[i%len(old.places)]
 		if p.epoch < b.epoch || p.owner != b.owner && p.epoch == b.epoch {
@@ -465,12 +491,12 @@ func newSim(seed uint64, stats map[string]int, b broken) *sim {
 // dump shows what the regions know.
 func (s *sim) dump(t *testing.T) {
 	for _, l := range s.lives {
-		t.Logf("%s: node %d %s, acts %v, runs %v", l.name, l.number, l.role, l.acts(), l.machine.Runs())
+		t.Logf("%s: node %d %s of %s (earlier: %v), acts %v, runs %v", l.name, l.number, l.role, l.bundle, l.earlier, l.acts(), l.machine.Runs())
 		r := l.state
 		if r == nil || r.table == nil || !l.acts() {
 			continue
 		}
-		t.Logf("  table %d %+v open %v putting %v wrong %v", r.table.revision, r.table.hosts, r.open, r.putting, r.wrong)
+		t.Logf("  table %d %+v open %v putting %v wrong %v common %v begins %v unknown %v wanted %v, all understand %d", r.table.revision, r.table.hosts, r.open, r.putting, r.wrong, r.common, r.begins, r.unknown, r.wanted, l.node.Common())
 		for i := range r.own {
 			t.Logf("  %d: %+v\n    %+v\n    %+v", i, r.table.places[i], r.own[i], r.feeds[i])
 		}
@@ -549,11 +575,11 @@ func (s *sim) finish() {
 			}
 		}
 	}
-	if !slices.ContainsFunc(up, func(l *life) bool { return l.role == "back" }) {
-		return // nobody may have shards
-	}
-	owned := 0
+	owned := map[string]int{}
 	for _, l := range up {
+		if !slices.ContainsFunc(up, func(o *life) bool { return o.role == "back" && o.bundle == l.bundle }) {
+			return // nobody may have shards
+		}
 		var x State
 		s.ask(l, l.order("state", wish{}), &x)
 		if x.Pending || x.Waiting != 0 || x.Wrong != "" || x.Moving != 0 {
@@ -562,15 +588,17 @@ func (s *sim) finish() {
 		if d, err := l.system.View().Inspect(context.Background(), l.region); err != nil || d.Counts == nil || d.Counts.Stash != 0 {
 			s.failf("%s: messages are left: %+v, %v", l.name, d.Counts, err)
 		}
-		owned += x.Owned
+		owned[l.bundle] += x.Owned
 	}
-	if s.failure == "" && owned != shards {
-		s.failf("%d of %d shards have an owner", owned, shards)
+	for bundle, n := range owned {
+		if n != shards {
+			s.failf("%d of %d shards of bundle %q have an owner", n, shards, bundle)
+		}
 	}
 	for _, l := range up {
 		for k := range keys {
 			var got string
-			s.ask(l, keyed.For(fmt.Sprint("k", k), note{Op: "ask", Key: fmt.Sprint("k", k)}), &got)
+			s.ask(l, keyed.For(fmt.Sprint("k", k), note{Op: "ask", Key: fmt.Sprint("k", k), Of: l.bundle}), &got)
 		}
 	}
 }

@@ -20,11 +20,16 @@ func (r *region) stranger(number uint16) bool {
 	return ok && k.Stranger(number)
 }
 
-// without drops the regions of some nodes, and reports whether there were any. A shard goes back to who was to hand it over, or has no owner.
+// without drops the regions of some nodes, and reports whether there were any.
 func (t *table) without(stranger func(number uint16) bool) (some bool) {
+	return t.drop(func(h hosting) bool { return stranger(h.Ref.Node()) })
+}
+
+// drop drops some regions, and reports whether there were any. A shard goes back to who was to hand it over, or has no owner.
+func (t *table) drop(which func(hosting) bool) (some bool) {
 	out := map[abi.Ref]bool{}
 	t.hosts = slices.DeleteFunc(t.hosts, func(h hosting) bool {
-		if stranger(h.Ref.Node()) {
+		if which(h) {
 			out[h.Ref] = true
 		}
 		return out[h.Ref]

@@ -27,7 +27,10 @@ const (
 	opTake                 // next owner to owner: hand the shard over
 	opBegin                // owner to next owner: that was all, begin
 	opReset                // this region has begun anew: tokens between us are void
-	opLast   = opReset
+	opWhose                // to one that may be of another bundle: Token is the mark of this one's
+	opOurs                 // its answer: it is of the same one...
+	opOther                // ...or of another one, or of none; Token is what it was asked
+	opLast   = opOther
 )
 
 // order is what regions send each other.
