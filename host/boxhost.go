@@ -49,7 +49,7 @@ func introduce(a *actor) {
 		if x, ok := m.(interface{ Before(MailboxHost) }); ok {
 			x.Before(boxHost{a})
 		}
-		m = b.inner
+		m = b.Inner()
 	}
 	if m, ok := m.(HostedMailbox); ok {
 		a.box.Host(m, boxHost{a})

@@ -21,7 +21,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/timers"
-	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -205,36 +204,13 @@ func wholeOf(a *actor, s *saved.State) error {
 		return err
 	}
 	waits := saved.NewWaiting(&a.work, a)
-	w.Mail, w.Position = recordedOf(a).save(waits)
+	w.Position = recordedOf(a).Counting(func(e *Envelope) { w.Mail = append(w.Mail, waits.Mail(e, a.sysq.Waiting())) })
 	if x := a.gate.Grace(); x != nil {
 		w.Grace = &saved.Grace{All: a.gate.Holds(), Due: a.gate.Due().UnixNano()}
 		a.gate.Held(func(e *mailbox.Envelope) { w.Grace.Mail = append(w.Grace.Mail, waits.Mail(e, a.sysq.Waiting())) })
 	}
 	waits.Note(s)
 	return nil
-}
-
-// save copies what waits and still counts.
-func (b *recordedBox) save(w *saved.Waiting) (mail []saved.Mail, position uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.counting(func(e *Envelope) { mail = append(mail, w.Mail(e, b.a.sysq.Waiting())) })
-	return mail, b.position
-}
-
-// counting calls f for what waits and still counts: the rest is dropped when its turn comes. The caller holds the lock.
-func (b *recordedBox) counting(f func(*Envelope)) {
-	var es []*Envelope
-	for e := b.inner.Pop(); e != nil; e = b.inner.Pop() {
-		es = append(es, e)
-		if e.Kind != abi.KindMessage {
-			if v := b.a.work.StillCounts(b.a, e, b.a.sysq.Waiting()); v != work.Counts && v != work.CountsLater {
-				continue
-			}
-		}
-		f(e)
-	}
-	b.inner.PushFront(es...)
 }
 
 // Restore implements rebuild.Port.
@@ -444,11 +420,9 @@ func restoreActor(scr *scratch, a *actor, x *saved.State) error {
 		}
 	}
 	b := recordedOf(a)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.position = w.Position
+	b.Begin(w.Position)
 	for i := range w.Mail {
-		if !b.inner.Force(w.Mail[i].Marked(&a.work)) {
+		if !b.PutBack(w.Mail[i].Marked(&a.work)) {
 			return errors.New("its mailbox is closed")
 		}
 	}

@@ -68,13 +68,11 @@ func askAgain(a *actor) (again []askedAgain) {
 	}
 	answered := map[uint64]bool{}
 	if b := recordedOf(a); b != nil {
-		b.mu.Lock()
-		b.counting(func(e *Envelope) {
+		b.Counting(func(e *Envelope) {
 			if e.Kind == abi.KindReply || e.Kind == abi.KindReplyError {
 				answered[e.Correlation] = true
 			}
 		})
-		b.mu.Unlock()
 	}
 	now := a.Now()
 	for _, r := range open {

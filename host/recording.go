@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/box"
+	"github.com/wasmactors/wasmactors/host/internal/recordbox"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -72,10 +73,8 @@ func popControl(a *actor, e *mailbox.Envelope) {
 	}
 }
 
-// newRecordedBox is the recorded mailbox of an actor, which notes it.
-func newRecordedBox(a *actor, inner Mailbox) *recordedBox {
-	b := &recordedBox{a: a, inner: inner}
-	b.record = record.Record{Kind: record.Accepted, Actor: a.uid, Message: &b.message}
+// noteBox notes the recorded mailbox of an actor.
+func noteBox(a *actor, b *recordbox.Box) *recordbox.Box {
 	if a.sealed == nil {
 		a.sealed = newSealed(a)
 	}
@@ -84,19 +83,18 @@ func newRecordedBox(a *actor, inner Mailbox) *recordedBox {
 }
 
 // recordUsual has all that comes into the usual mailbox of an actor recorded.
-func recordUsual(a *actor) {
-	b := newRecordedBox(a, box.Plain{Mailbox: &a.box.Usual})
-	b.usual = true
-	a.box.Before(b)
-}
+func recordUsual(a *actor) { noteBox(a, recordbox.Before(mailOf{a}, a.uid, &a.sys.told, &a.box)) }
 
 // recordedMailbox stands before another mailbox of an actor, or before a usual one that others stand before.
 func recordedMailbox(a *actor, make func(MailboxLimits) Mailbox) func(MailboxLimits) Mailbox {
 	return func(l MailboxLimits) Mailbox {
+		inner := Mailbox(nil)
 		if make != nil {
-			return newRecordedBox(a, make(l))
+			inner = make(l)
+		} else {
+			inner = box.NewPlain(l)
 		}
-		return newRecordedBox(a, box.NewPlain(l))
+		return noteBox(a, recordbox.New(mailOf{a}, a.uid, &a.sys.told, &a.box, inner))
 	}
 }
 

@@ -159,7 +159,7 @@ func limitActor(a *actor, l Limits) {
 	}
 	a.account.Limit(l.Held)
 	if b := recordedOf(a); b != nil {
-		b.limit(MailboxLimits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
+		b.Limit(MailboxLimits{Messages: l.Mailbox, Bytes: l.MailboxBytes})
 	}
 }
 
@@ -365,7 +365,7 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 		return errors.New("it has no recorded mailbox")
 	}
 	m := r.Message
-	if m.Position <= b.position {
+	if m.Position <= b.Position() {
 		return nil // the checkpoint has it
 	}
 	e := p.arrives(a, m)
@@ -380,8 +380,7 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 		e.SetPayload(m.Payload)
 	}
 	e.Flags &^= mark.Promised // who waited for the answer is gone; that the question was handled all the same is in the records
-	e.Position, b.position = m.Position, m.Position
-	if !b.inner.Force(e) {
+	if !b.Repeat(e, m.Position) {
 		return errors.New("its mailbox is closed")
 	}
 	return nil
@@ -609,7 +608,12 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 		}
 	}
 	if b := recordedOf(a); b != nil {
-		x.Mail, x.Position = b.list(), b.position
+		x.Position = b.Counting(func(e *Envelope) {
+			var m record.Message
+			m.Set(e)
+			m.Headers, m.Payload = bytes.Clone(m.Headers), bytes.Clone(m.Payload)
+			x.Mail = append(x.Mail, m)
+		})
 	}
 	super, _ := saved.Encoder.Marshal(a.super.Save(uidOf))
 	x.Rest = fmt.Sprintf("suspended %d orders %d due %d cause %v ended %d paused %v watchers %v jitter %x gate %v supervisor %x",
@@ -621,17 +625,4 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 		x.Rest += fmt.Sprint(" grace until ", a.gate.Due().UnixNano(), " ", a.gate.Holds())
 	}
 	return x
-}
-
-// list is what waits and counts, as it is recorded.
-func (b *recordedBox) list() (mail []record.Message) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.counting(func(e *Envelope) {
-		var m record.Message
-		m.Set(e)
-		m.Headers, m.Payload = bytes.Clone(m.Headers), bytes.Clone(m.Payload)
-		mail = append(mail, m)
-	})
-	return mail
 }

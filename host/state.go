@@ -25,6 +25,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/internal/price"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/recordbox"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/rest"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
@@ -58,6 +59,7 @@ type System struct {
 	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
 	secret       *Secret
 	durable      *durability // nil: there is no store
+	told         recordbox.Told
 	time         clock.Nanos
 	turnTimes    look.TurnTimesOf
 	disp         *dispatch.Dispatcher
@@ -326,9 +328,9 @@ type verdict struct {
 // sealed is a turn with all that is needed to carry it out.
 type sealed struct {
 	turn turn.Turn
-	wake func()  // schedules the actor
-	held bool    // the recorder has not answered when it was asked
-	box  Mailbox // a recordedBox; nil: its mailbox is not recorded
+	wake func()         // schedules the actor
+	held bool           // the recorder has not answered when it was asked
+	box  *recordbox.Box // nil: its mailbox is not recorded
 	sealedEntry
 
 	batch   []*mailbox.Envelope

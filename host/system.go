@@ -25,6 +25,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/outside"
+	"github.com/wasmactors/wasmactors/host/internal/recordbox"
 	"github.com/wasmactors/wasmactors/host/internal/residency"
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
@@ -74,6 +75,7 @@ func New(cfg Config) (*System, error) {
 	s.bound = asks.Binding{Node: cfg.node, Waits: s.outside.Has, Elsewhere: func(uid abi.Ref) bool { return s.carrierOf(uid) != nil }}
 	s.dead.Init(cfg.dead, cfg.deadBytes)
 	s.time.Init(cfg.clock)
+	s.told = recordbox.Told{Recorder: cfg.recorder, Gate: cfg.gate, Direct: cfg.direct, Time: &s.time}
 	if s.time.Real() {
 		for i := range s.wheels {
 			s.wheels[i] = clock.NewWheel(cfg.clock)
