@@ -96,7 +96,7 @@ func (o action) local() {
 		if o.current.Kind == abi.KindTerminated {
 			a.fail(o.scr, deathPact(a.turns), life.ByItself)
 		} else {
-			a.unhandled(o.current)
+			a.sys.seen.Unhandled(a, o.current)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func (o action) spawn() {
 	case !opts.may(a.rules.Load().caps.Spawn, string(cmd.Type)):
 		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
 		err = ErrDenied
-	case a.sys.bus.Secrets.Finds(string(cmd.Name)):
+	case a.sys.seen.Hides(string(cmd.Name)):
 		err = errTellingName
 	case wrong != nil:
 	case opts.Elsewhere != nil:
@@ -347,16 +347,15 @@ func (o action) spawn() {
 // spawnRefused publishes an event; the actor itself gets a message.
 func (o action) spawnRefused(err error) {
 	a, cmd := o.actor, o.cmd
-	if a.sys.bus.Quiet() {
+	if a.sys.seen.Quiet() {
 		return
 	}
-	e := a.event(EventRefused)
-	e.Refused = &Refusal{
+	r := &Refusal{
 		What: "spawn", Type: strings.Clone(string(cmd.Type)), Name: strings.Clone(string(cmd.Name)),
 		Reason: strings.TrimPrefix(err.Error(), "host: "), Denied: errors.Is(err, ErrDenied), Key: errs.KeyOf(err, ""),
 	}
-	e.Refused.Limit = e.Refused.Key != ""
-	a.sys.bus.Publish(e)
+	r.Limit = r.Key != ""
+	a.sys.seen.Refused(a, r)
 }
 
 // tellRefusal tells the actor itself that a command was refused, even if its mailbox is full. When the mailbox holds

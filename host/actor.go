@@ -174,10 +174,6 @@ func (a *actor) enter(scr *scratch, e *mailbox.Envelope) *Context {
 
 func (a *actor) leave() { a.ctx.scr, a.ctx.env, a.ctx.cause = nil, nil, nil }
 
-func (a *actor) event(k EventKind) Event {
-	return Event{Kind: k, Time: a.Now(), Ref: a.ref(), Type: a.props.typ, Incarnation: a.Incarnation()}
-}
-
 // scratch is memory that a worker keeps between turns, so that turns allocate nothing.
 type scratch struct {
 	w       *dispatch.Worker

@@ -26,7 +26,7 @@ func beginBox(g *guest, scr *scratch) {
 		Path: a.ref().String(), Type: a.props.typ, Ref: a.uid, Incarnation: a.Incarnation(), Turns: a.turns, Seed: g.keys.Seed,
 		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Image: g.inst.Image, Limits: g.limits(scr, 0),
 	}
-	if g.box.Open(a.sys.cfg.box, &l, crashShows{&a.sys.bus.Secrets, a.sys}) {
+	if g.box.Open(a.sys.cfg.box, &l, crashShows{&a.sys.audience.Secrets, a.sys}) {
 		a.looks |= uint8(lookBox)
 	}
 }
@@ -71,7 +71,7 @@ func (h crashShows) Events() []byte { return recentEvents(h.s) }
 
 // recentEvents are the last events of the system, as a crash file has them. What is too long for it is left out.
 func recentEvents(s *System) (lines []byte) {
-	for _, e := range s.bus.Recent.Events() {
+	for _, e := range s.audience.Recent.Events() {
 		if line, err := e.MarshalJSON(); err == nil && len(line) <= blackbox.MostEventBytes {
 			lines = append(append(lines, line...), '\n')
 		}

@@ -230,6 +230,6 @@ func (a *actor) endTurn(ctx *Context, failure *abi.Failure) *abi.Failure {
 	if ctx.env != nil {
 		c.Mail = []*mailbox.Envelope{ctx.env}
 	}
-	a.tell(ctx.scr, &c)
+	a.sys.seen.Turns(&a.tapped, &ctx.scr.skip, &c)
 	return nil
 }

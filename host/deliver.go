@@ -8,7 +8,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
-	"github.com/wasmactors/wasmactors/host/internal/trail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -179,23 +178,7 @@ func (s *System) deadLetterAt(key string, reason DeadReason, to abi.Ref, path st
 	if path == "" {
 		path, _ = s.recent.Find(to)
 	}
-	l := s.bus.Secrets.Letter(reason, to, path, e)
-	l.Key, l.Time = key, s.cfg.clock.Now()
-	l.From = s.sender(e).Path()
-	kind := EventDeadLetter
-	if message.IsSuppressed(e, reason) {
-		kind = EventSuppressed
-	} else {
-		s.dead.Add(&l, e)
-	}
-	if s.bus.Quiet() {
-		return
-	}
-	ev := Event{Kind: kind, Time: l.Time, Ref: s.refOf(to), Dead: &l}
-	if t := trail.Of(e.Headers); s.cfg.tracer != nil && t.IsValid() {
-		ev.Trace = &t
-	}
-	s.bus.Publish(ev)
+	s.seen.Undelivered(reason, key, to, path, e)
 }
 
 // dead makes a dead letter of an envelope that had been accepted, and frees it. The

@@ -252,13 +252,9 @@ func (p *repeats) expects(a *actor) bool {
 
 // GuestLog implements sandbox.LogSink.
 func (g *guest) GuestLog(level int, text []byte) {
-	a := g.actor
-	if a.sys.bus.Quiet() {
-		return
+	if a := g.actor; !a.sys.seen.Quiet() {
+		a.sys.seen.Said(a, level, string(text), a.ctx.scr.placed())
 	}
-	e := a.event(EventLog)
-	e.Level, e.Text, e.Trace = level, string(text), a.ctx.scr.placed()
-	a.sys.bus.Publish(e)
 }
 
 // freeBatch empties the worker's batch.

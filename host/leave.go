@@ -10,10 +10,8 @@ func (h Head) Leave(reason string) { h.ctx.stage(change{kind: actorLeaves, name:
 // gets a message of [abi.KindSpawnFailed], as for a spawn that is refused at once. typ is what was to be spawned.
 func (h Head) NotSpawned(typ string, err error) {
 	a := h.ctx.actor
-	if a.parent != nil && !a.sys.bus.Quiet() {
-		e := a.parent.event(EventRefused)
-		e.Refused = &Refusal{What: "spawn", Type: typ, Name: a.elements[len(a.elements)-1], Reason: err.Error(), Denied: errors.Is(err, ErrDenied)}
-		a.sys.bus.Publish(e)
+	if a.parent != nil && !a.sys.seen.Quiet() {
+		a.sys.seen.Refused(a.parent, &Refusal{What: "spawn", Type: typ, Name: a.elements[len(a.elements)-1], Reason: err.Error(), Denied: errors.Is(err, ErrDenied)})
 	}
 	h.ctx.stage(change{kind: childMissing, name: err.Error()})
 	h.Leave("not spawned")

@@ -67,15 +67,7 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	if held {
 		a.parent.post(scr, sysmail.Msg{Kind: sysmail.ChildBegun, Kin: sysmail.Kin{Ref: a.uid, Orders: a.orders}})
 	}
-	if !a.sys.bus.Quiet() {
-		kind := EventStarted
-		if a.Incarnation() > 0 {
-			kind = EventRestarted
-		}
-		e := a.event(kind)
-		e.Failure = cause
-		a.sys.bus.Publish(e)
-	}
+	a.sys.seen.Started(a, cause)
 	a.super.Reconsider(a.in(scr))
 }
 
@@ -85,7 +77,7 @@ func (a *actor) fail(scr *scratch, f *abi.Failure, how life.Ending) {
 		return
 	}
 	a.cause, a.ended = f, how
-	a.failed.Note(&a.account, a.Now(), a.sys.bus.Secrets.Failure(f))
+	a.failed.Note(&a.account, a.Now(), a.sys.seen.Shown(f))
 	a.tellChildren(scr, sysmail.Msg{Kind: sysmail.Suspend})
 	if a.parent == nil {
 		a.sys.escalated(scr, a, f)
@@ -178,9 +170,7 @@ func (a *actor) resume(scr *scratch) {
 	if failed != nil {
 		a.super.Order(a.in(scr), failed, resumeOrder)
 	}
-	if !a.sys.bus.Quiet() {
-		a.sys.bus.Publish(a.event(EventResumed))
-	}
+	a.sys.seen.Resumed(a)
 	a.super.Reconsider(a.in(scr))
 }
 
@@ -395,11 +385,8 @@ func (a *actor) finishStop(scr *scratch) {
 		a.parent.super.Family.Release(&a.member)
 	}
 	a.sys.places.Leave(&a.place, a.props.dispatch.isPinned())
-	if !a.sys.bus.Quiet() && !a.withdrawn {
-		e := a.event(EventStopped)
-		e.Note = a.reason
-		e.Failure = a.cause
-		a.sys.bus.Publish(e)
+	if !a.withdrawn {
+		a.sys.seen.Stopped(a, a.reason, a.cause)
 	}
 	a.tapped.End()
 	if a.parent != nil {

@@ -17,9 +17,9 @@ type Subscription = look.Subscription
 // return.
 func (s *System) Listen(buffer int, filter func(*Event) bool, hear func(*Event)) *Subscription {
 	if s.cfg.manual {
-		return s.bus.Subscribe(buffer, filter, hear)
+		return s.audience.Subscribe(buffer, filter, hear)
 	}
-	sub := s.bus.Add(buffer, filter)
+	sub := s.audience.Add(buffer, filter)
 	s.logging.Go(func() {
 		for e := range sub.C() {
 			hear(&e)
@@ -31,9 +31,9 @@ func (s *System) Listen(buffer int, filter func(*Event) bool, hear func(*Event))
 // Step runs one actor of a manual system, and calls the listeners with what has happened; false means that
 // there was nothing to do.
 func (s *System) Step() bool {
-	heard := s.bus.Flush()
+	heard := s.audience.Flush()
 	if s.disp.Step() {
-		s.bus.Flush()
+		s.audience.Flush()
 		return true
 	}
 	return heard > 0 // a listener may have made work for an actor

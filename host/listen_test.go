@@ -59,7 +59,7 @@ func TestListenersHearWithinSteps(t *testing.T) {
 	s.RunUntilIdle(1000)
 	wants("b:z")
 	b.Close()
-	if n := s.bus.Listeners(); n != 0 {
+	if n := s.audience.Listeners(); n != 0 {
 		t.Errorf("%d listen", n)
 	}
 

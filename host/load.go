@@ -32,7 +32,7 @@ func (h Head) Mailbox() Mailbox { return h.ctx.actor.box.Other }
 // [EventUnhandled].
 func (h Head) Unhandled() {
 	if h.ctx.env != nil {
-		h.ctx.actor.unhandled(h.ctx.env)
+		h.ctx.actor.sys.seen.Unhandled(h.ctx.actor, h.ctx.env)
 	}
 }
 

@@ -9,26 +9,15 @@ import (
 // of messages or the fuel. One word says whether there are any; if there are none, it is all that a turn
 // looks at.
 const (
-	lookCommit uint32 = 1 << iota // Config.commit
-	lookTap
-	lookFlow
-	lookFuel
-	lookFault // Config.faults
-	lookBox   // the actor's own: Config.WithBlackBox
-	lookTrial // the actor's own: its code was exchanged
-	lookTape  // the actor's own: Config.WithRecording
+	lookCommit = look.ForRecorder // Config.commit
+	lookTap    = look.ForTaps
+	lookFlow   = look.ForFlow
+	lookFuel   = look.ForFuel
+	lookFault  = look.ForFaults // Config.faults
+	lookBox    = look.ForBox    // Config.WithBlackBox
+	lookTrial  = look.ForTrial
+	lookTape   = look.ForTape // Config.WithRecording
 )
-
-// tell tells taps and samples.
-func (a *actor) tell(scr *scratch, c *look.Turns) {
-	looks := a.sys.looks.Load()
-	if looks&lookTap != 0 {
-		a.tapped.Report(directoryOf{a.sys}, &a.sys.bus.Secrets, c)
-	}
-	if x := a.sys.sampler.Load(); looks&lookFlow != 0 && x != nil {
-		x.Take(directoryOf{a.sys}, &scr.skip, c)
-	}
-}
 
 // newTurn is the value of the turn that was run, for its observers. It is the actor's own if a
 // recorder may keep it, and the worker's otherwise.

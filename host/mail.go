@@ -3,7 +3,6 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
-	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/work"
@@ -53,7 +52,7 @@ func (a *actor) finish(scr *scratch, e *mailbox.Envelope, f *abi.Failure) {
 	}
 	a.noteCrash(e)
 	if a.sys.looks.Load()&lookTap != 0 {
-		a.tapped.Failed(directoryOf{a.sys}, &a.sys.bus.Secrets, look.Tapped{Actor: a.ref(), Incarnation: a.Incarnation(), Time: a.Now()}, e, f)
+		a.sys.seen.TurnFailed(&a.tapped, a, e, f)
 	}
 	if a.box.Hosted != nil {
 		a.box.Hosted.Failed(e)
@@ -112,11 +111,11 @@ func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 
 // noteCrash keeps the message of the failing turn for the crash report.
 func (a *actor) noteCrash(e *mailbox.Envelope) {
-	if a.sys.bus.Quiet() {
+	if a.sys.seen.Quiet() {
 		return
 	}
 	m := &CrashedMail{
-		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.bus.Secrets.Excerpt(mark.Shown(e)),
+		Kind: e.Kind, Sender: e.Sender, Correlation: e.Correlation, Payload: a.sys.seen.Excerpt(mark.Shown(e)),
 		Size: len(e.Payload), Waiting: a.box.Len(), Redelivered: message.AttemptsOf(e).N, Trace: a.ctx.scr.placed(),
 	}
 	if g, ok := a.behaviour.(*guest); ok {
@@ -126,18 +125,6 @@ func (a *actor) noteCrash(e *mailbox.Envelope) {
 		}
 	}
 	a.crash = m
-}
-
-// unhandled publishes a message that its receiver did not handle.
-func (a *actor) unhandled(e *mailbox.Envelope) {
-	if a.sys.bus.Quiet() {
-		return
-	}
-	ev := a.event(EventUnhandled)
-	l := a.sys.bus.Secrets.Letter(0, a.uid, a.path, e)
-	l.From = a.sys.sender(e).Path()
-	ev.Dead = &l
-	a.sys.bus.Publish(ev)
 }
 
 // deathPact is the failure of an actor that did not handle the end of one that it watches, in the turn of a number.

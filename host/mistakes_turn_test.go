@@ -204,8 +204,8 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 			l.Stop(g)
 			l.run()
 			l.equal("dead letters", len(l.letters()), 1)
-			l.dead = look.Letters{}
-			l.dead.Init(l.cfg.dead, l.cfg.deadBytes)
+			l.audience.Letters = look.Letters{}
+			l.audience.Letters.Init(l.cfg.dead, l.cfg.deadBytes)
 			l.got = nil
 		}
 	})

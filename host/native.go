@@ -66,7 +66,7 @@ func (n *native) refused(ctx *Context, e *mailbox.Envelope, err error) *abi.Fail
 	if e.Kind == abi.KindTerminated {
 		return deathPact(ctx.actor.turns)
 	}
-	ctx.actor.unhandled(e)
+	ctx.actor.sys.seen.Unhandled(ctx.actor, e)
 	return nil
 }
 

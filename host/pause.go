@@ -30,7 +30,7 @@ func (s *System) order(ref Ref, m sysmail.Msg) error {
 
 // setPaused carries Pause and Unpause out.
 func (a *actor) setPaused(scr *scratch, on, below bool) {
-	what, kind := life.Paused, EventPaused
+	what := life.Paused
 	if below {
 		what |= life.Below
 	}
@@ -39,7 +39,6 @@ func (a *actor) setPaused(scr *scratch, on, below bool) {
 		a.life.Hold(what)
 	} else {
 		a.life.LetGo(life.Paused | life.Below)
-		kind = EventUnpaused
 	}
 	if below { // after the flag: a child that comes now has it
 		order := sysmail.Msg{Kind: sysmail.Unpause, Kin: sysmail.Kin{How: sysmail.Below}}
@@ -50,7 +49,7 @@ func (a *actor) setPaused(scr *scratch, on, below bool) {
 			k.post(scr, order)
 		}
 	}
-	if before != on && !a.sys.bus.Quiet() {
-		a.sys.bus.Publish(a.event(kind))
+	if before != on {
+		a.sys.seen.Paused(a, on)
 	}
 }

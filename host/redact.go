@@ -17,14 +17,14 @@ func (s *System) Redaction() Redaction { return Redaction{s} }
 // cannot be undone, and what was shown before stays as it was. docs/services/config.md says what is
 // found, and what is not. It fails, and hides none of them, if one is too
 // short or there are too many.
-func (r Redaction) Hide(secrets ...[]byte) error { return r.sys.bus.Secrets.Add(secrets...) }
+func (r Redaction) Hide(secrets ...[]byte) error { return r.sys.audience.Secrets.Add(secrets...) }
 
 // Bytes is b without the hidden secrets: b itself if it contains none, else a copy of the same length. It is for code that
 // shows what the system does not: answers, for example.
-func (r Redaction) Bytes(b []byte) []byte { return r.sys.bus.Secrets.Bytes(b) }
+func (r Redaction) Bytes(b []byte) []byte { return r.sys.audience.Secrets.Bytes(b) }
 
 // Text is Bytes for a text.
-func (r Redaction) Text(t string) string { return r.sys.bus.Secrets.Text(t) }
+func (r Redaction) Text(t string) string { return r.sys.audience.Secrets.Text(t) }
 
 // errTellingName is why an actor is not spawned: names are how actors are found, and are shown everywhere as they are.
 var errTellingName = errors.New("host: the name contains a secret, and names are shown")

@@ -11,11 +11,11 @@ import (
 // DeadLetter is a dead letter that is kept, with all of its payload if it is whole. It fails
 // with ErrNotKept.
 func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
-	l, err := s.dead.Get(id)
+	l, err := s.audience.Letters.Get(id)
 	if err != nil {
 		return DeadLetter{}, err
 	}
-	return s.bus.Secrets.Letters(l)[0], nil
+	return s.audience.Secrets.Letters(l)[0], nil
 }
 
 // Redeliver delivers a dead letter again, as it was: to the actor that it was for, or if that has stopped to
@@ -26,7 +26,7 @@ func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
 // stays what it is, and nothing follows from it: ErrNotKept says that it is not kept whole or no message,
 // ErrUnknown that no actor has the path, ErrMailboxFull and ErrRestarting that it was not taken.
 func (o Operator) Redeliver(id uint64) (Ref, error) {
-	l, e, err := o.sys.dead.Take(id)
+	l, e, err := o.sys.audience.Letters.Take(id)
 	if err != nil {
 		return Ref{}, err
 	}
@@ -51,7 +51,7 @@ func (o Operator) Redeliver(id uint64) (Ref, error) {
 		}
 	}
 	e.Free()
-	o.sys.dead.GiveBack(id)
+	o.sys.audience.Letters.GiveBack(id)
 	if errors.Is(err, ErrStopped) {
 		err = fmt.Errorf("%w: %s has stopped", ErrUnknown, l.To())
 	}
@@ -77,12 +77,12 @@ func nobodyFor(l *DeadLetter) error {
 // CanRedeliver says why Redeliver would fail, nil if no reason is known. It
 // changes nothing.
 func (o Operator) CanRedeliver(id uint64) error {
-	l, e, err := o.sys.dead.Take(id)
+	l, e, err := o.sys.audience.Letters.Take(id)
 	if err != nil {
 		return err
 	}
 	e.Free()
-	o.sys.dead.GiveBack(id)
+	o.sys.audience.Letters.GiveBack(id)
 	if o.sys.here(l.Recipient) != nil {
 		return nil
 	}

@@ -10,21 +10,12 @@ import (
 // [EventRefused] about the actor. It does nothing if the actor has ended. Each call is an
 // event, so a service must bound how often a guest can cause one. Any goroutine may call it.
 func (s *System) Refused(ref Ref, r Refusal) {
-	a := s.here(ref.UID())
-	if a == nil || s.bus.Quiet() {
-		return
+	if a := s.here(ref.UID()); a != nil {
+		s.seen.Refused(a, &r)
 	}
-	e := a.event(EventRefused)
-	e.Refused = &r
-	s.bus.Publish(e)
 }
 
 // memoryRefused publishes that there is no room for what an actor needs.
 func memoryRefused(a *actor, what string, err error) {
-	if a.sys.bus.Quiet() {
-		return
-	}
-	e := a.event(EventRefused)
-	e.Refused = &Refusal{What: what, Reason: strings.TrimPrefix(err.Error(), "host: "), Limit: true, Key: errs.KeyOf(err, "")}
-	a.sys.bus.Publish(e)
+	a.sys.seen.Refused(a, &Refusal{What: what, Reason: strings.TrimPrefix(err.Error(), "host: "), Limit: true, Key: errs.KeyOf(err, "")})
 }

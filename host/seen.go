@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/internal/account"
@@ -108,23 +107,11 @@ func (v View) Tap(ref Ref, payload int, f func(*Tapped), ended func()) (stop fun
 		return nil, ErrUnknown
 	}
 	t := look.NewTap(payload, f, ended)
-	s.taps.mu.Lock()
-	defer s.taps.mu.Unlock()
-	a.tapped.Add(t)
-	if s.taps.n++; s.taps.n == 1 {
-		s.looks.Or(lookTap)
-	}
+	stop = s.audience.Tap(&a.tapped, t)
 	if a.life.State() == life.Stopped { // it may not have seen the tap
 		go t.Ended()
 	}
-	return sync.OnceFunc(func() {
-		s.taps.mu.Lock()
-		defer s.taps.mu.Unlock()
-		a.tapped.Remove(t)
-		if s.taps.n--; s.taps.n == 0 {
-			s.looks.And(^lookTap)
-		}
-	}), nil
+	return stop, nil
 }
 
 // DefaultInspectTimeout is how long Inspect waits for an actor whose context has no deadline.
@@ -181,7 +168,7 @@ func (v View) Inspect(ctx context.Context, ref Ref) (Inspection, error) {
 func (v View) Stats() Stats {
 	s := v.sys
 	st := Stats{Actors: s.table.Len() + away(s).Len(), Asleep: int(s.asleep.Load()) + away(s).Len(), Crashes: s.totals.Crashes.Load(), Restarts: s.totals.Restarts.Load()}
-	_, st.DeadLetters = s.dead.All()
+	_, st.DeadLetters = s.audience.Letters.All()
 	living := map[string]*TypeStats{}
 	st.Types = s.totals.Count(func(c *look.Census) {
 		defer away(s).Hold()() // each is on one side
@@ -239,10 +226,10 @@ func (v View) Totals() Totals {
 	s := v.sys
 	t := Totals{
 		Actors: s.table.Len() + away(s).Len(), Asleep: int(s.asleep.Load()) + away(s).Len(), Crashes: s.totals.Crashes.Load(), Restarts: s.totals.Restarts.Load(),
-		DeadLetters: s.dead.N(), Held: s.pool.Held(), Workers: s.disp.Stats().Workers,
+		DeadLetters: s.audience.Letters.N(), Held: s.pool.Held(), Workers: s.disp.Stats().Workers,
 	}
 	t.HeldLimit, t.ActorLimit = s.pool.Bounds()
-	t.DeadReasons = s.dead.Reasons()
+	t.DeadReasons = s.audience.Letters.Reasons()
 	t.TurnTimes = s.turnTimes.All()
 	t.Ended = s.totals.Ended()
 	return t
@@ -261,15 +248,9 @@ var ErrSampling = errors.New("host: the flow is being sampled already")
 // is an unbiased estimate of how many messages there were. f is called by workers, also at
 // the same time: it must be quick. Only one caller may sample at a time: ErrSampling.
 func (v View) SampleFlow(most int, f func(*Flowed)) (stop func(), err error) {
-	s := v.sys
-	x := look.NewSampler(most, f)
-	if !s.sampler.CompareAndSwap(nil, x) {
+	stop, ok := v.sys.audience.Sample(look.NewSampler(most, f))
+	if !ok {
 		return nil, ErrSampling
 	}
-	s.looks.Or(lookFlow)
-	return func() {
-		if s.sampler.CompareAndSwap(x, nil) {
-			s.looks.And(^lookFlow)
-		}
-	}, nil
+	return stop, nil
 }

@@ -55,7 +55,7 @@ import (
 // goroutine.
 type System struct {
 	cfg          Config
-	looks        atomic.Uint32           // who wants to hear of turns; see looks.go
+	looks        look.Word               // who wants to hear of turns; see looks.go
 	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
 	secret       *Secret
 	durable      *durability // nil: there is no store
@@ -71,15 +71,13 @@ type System struct {
 	strangers    stray.Guesses // of actors without a name of their own
 	lookouts     lookouts.Table[*actor]
 	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
-	bus          look.Bus
-	dead         look.Letters
+	seen         look.Observer   // audience: what the engine knows of it
+	audience     look.Audience
 	tracing      trail.Tracing
 	bound        asks.Binding
 	awake        *residency.List
 	room         instance.Room               // awake, for guests
 	tenant       func(*actor) instance.Owner // a guest's actor as the holder of its instance sees it
-	taps         taps
-	sampler      atomic.Pointer[look.Sampler]
 	fuelSamplers atomic.Int32
 	totals       look.Totals
 	pool         *account.Pool
@@ -107,12 +105,6 @@ type loggedLetters struct {
 
 // endLetters says what happens to the dead letters of a system that ends.
 type endLetters uint8
-
-// taps are the taps of a system.
-type taps struct {
-	mu sync.Mutex
-	n  int
-}
 
 // durability is what a system with a store has besides its recorder.
 type durability struct {

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -89,33 +90,22 @@ func (p parentIn) Again(child *actor, r supervisor.Report) {
 	p.post(p.scr, sysmail.Msg{Kind: kind, Kin: sysmail.Kin{How: sysmail.If(r.Again, sysmail.Again) | sysmail.If(r.Escalated, sysmail.Escalated) | sysmail.If(r.Crowded, sysmail.Crowded), Ref: r.Ref, Child: child, Failure: r.Failure, Reason: r.Reason, Orders: r.Orders, Directive: r.Directive, Detail: mail}})
 }
 
-// Decided implements supervisor.Parent: it publishes a failure and what was decided. An
-// escalated failure is published once as a failure; higher up, events say what happens
-// to the supervisors that it has reached.
+// Decided implements supervisor.Parent: who looks on is told of a failure and what was decided.
 func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outcome) {
 	if !r.Again && !r.Escalated {
 		p.sys.totals.Crashed(child.props.typ, &child.tally, &child.counted)
 	}
-	if p.sys.bus.Quiet() {
+	if p.sys.seen.Quiet() {
 		return
 	}
-	kind := EventFailed
-	if r.Escalated {
-		kind = EventEscalated
-	}
 	mail, _ := r.Detail.(*CrashedMail)
-	var trace *TraceContext
-	if mail != nil {
-		trace = mail.Trace
-	}
 	id := ""
 	if r.Failure != nil {
 		id = p.sys.reportID(child.uid, r.Failure.Turn)
 	}
-	p.sys.bus.Publish(Event{
-		ID: id, Trace: trace, Kind: kind, Time: o.At, Ref: child.ref(), Type: child.props.typ, Incarnation: child.Incarnation(),
-		Failure: r.Failure, Directive: o.Directive, Delay: o.Delay, Failures: o.Failures, Note: o.Note, Mail: mail,
-		Silent: p.props.strategy.Silent(),
+	p.sys.seen.Decided(child, &look.Decision{
+		ID: id, At: o.At, Failure: r.Failure, Escalated: r.Escalated, Directive: o.Directive, Delay: o.Delay, Failures: o.Failures,
+		Note: o.Note, Mail: mail, Silent: p.props.strategy.Silent(),
 	})
 }
 

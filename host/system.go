@@ -55,11 +55,13 @@ func New(cfg Config) (*System, error) {
 	}
 	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), root: ref.Root(cfg.name, cfg.node)}
 	s.temp = s.root + "/temp"
+	s.seen = &s.audience
+	s.audience.Open(directoryOf{s}, func() time.Time { return s.cfg.clock.Now() }, cfg.tracer != nil, &s.looks)
 	if cfg.box != nil {
-		s.bus.Recent.Keep(blackbox.MostEvents)
+		s.audience.Recent.Keep(blackbox.MostEvents)
 	}
 	if cfg.tape != nil {
-		cfg.tape.Hide(s.bus.Secrets.Set)
+		cfg.tape.Hide(s.audience.Secrets.Set)
 	}
 	if s.secret == nil {
 		s.secret = secret.New()
@@ -71,9 +73,9 @@ func New(cfg Config) (*System, error) {
 		s.looks.Or(lookFault)
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
-	s.tracing.Tracer, s.tracing.Clock, s.tracing.Secrets = cfg.tracer, cfg.clock, &s.bus.Secrets
+	s.tracing.Tracer, s.tracing.Clock, s.tracing.Secrets = cfg.tracer, cfg.clock, &s.audience.Secrets
 	s.bound = asks.Binding{Node: cfg.node, Waits: s.outside.Has, Elsewhere: func(uid abi.Ref) bool { return s.carrierOf(uid) != nil }}
-	s.dead.Init(cfg.dead, cfg.deadBytes)
+	s.audience.Letters.Init(cfg.dead, cfg.deadBytes)
 	s.time.Init(cfg.clock)
 	s.told = recordbox.Told{Recorder: cfg.recorder, Gate: cfg.gate, Direct: cfg.direct, Time: &s.time}
 	if s.time.Real() {
@@ -284,14 +286,14 @@ func (s *System) StopGracefully(ctx context.Context, ref Ref) error {
 // as the buffer holds; see [Subscription]. The filter is called by workers: it
 // must be quick and safe for concurrent use.
 func (s *System) Subscribe(buffer int, filter func(*Event) bool) *Subscription {
-	return s.bus.Add(buffer, filter)
+	return s.audience.Add(buffer, filter)
 }
 
 // DeadLetters returns the last dead letters, oldest first, and how many there
 // were in all.
 func (s *System) DeadLetters() ([]DeadLetter, uint64) {
-	letters, n := s.dead.All()
-	return s.bus.Secrets.Letters(letters...), n
+	letters, n := s.audience.Letters.All()
+	return s.audience.Secrets.Letters(letters...), n
 }
 
 // BeforeClose registers a function that Close calls before any actor stops, so that the sources of
@@ -341,7 +343,7 @@ func (s *System) Close(ctx context.Context) error {
 		err = errors.Join(err, failed)
 	}
 	s.awake.Close()
-	s.bus.Close()
+	s.audience.Close()
 	s.logging.Wait()
 	return err
 }
@@ -371,7 +373,7 @@ func (s *System) Terminated() <-chan struct{} { return s.done }
 func (s *System) Cause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bus.Secrets.Error(s.cause)
+	return s.audience.Secrets.Error(s.cause)
 }
 
 // escalated ends the system: a failure has reached the top.
@@ -392,17 +394,14 @@ func (s *System) guardianStopped(a *actor) {
 		s.services.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "shutdown"}})
 		return
 	}
-	s.bus.Publish(Event{Kind: EventTerminated, Time: s.cfg.clock.Now()})
+	s.seen.Terminated(s.cfg.clock.Now())
 	s.outside.Close()
 	close(s.done)
 }
 
 // logf reports something of the host's own about an actor.
 func (s *System) logf(a *actor, level int, format string, args ...any) {
-	if s.bus.Quiet() {
-		return
+	if !s.seen.Quiet() {
+		s.seen.Said(a, level, fmt.Sprintf(format, args...), nil)
 	}
-	e := a.event(EventLog)
-	e.Level, e.Text = level, fmt.Sprintf(format, args...)
-	s.bus.Publish(e)
 }

@@ -187,7 +187,7 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 			n = min(n, scr.readAgain(x)) // at least 1: these turns were read before
 		}
 		if a.sys.looks.Load()&(lookTap|lookFlow) != 0 {
-			a.tell(scr, &look.Turns{
+			a.sys.seen.Turns(&a.tapped, &scr.skip, &look.Turns{
 				Actor: a.ref(), Incarnation: a.Incarnation(), First: a.turns + uint64(base), Now: now,
 				Mail: scr.batch[base : base+n], Commands: scr.turn,
 			})
