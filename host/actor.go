@@ -90,7 +90,7 @@ type actor struct {
 	crash     *CrashedMail
 	taken     *asks.Taken // bound questions; nil: none
 	keeping   *keeping    // nil: it has handed nothing on
-	kept      *keptState  // nil: the parent is no keeper
+	kept      *life.Kept  // nil: the parent is no keeper
 	ended     life.Ending // how it came to wait, or to stop
 	surplus   bool        // a guest that has an instance beyond the bound
 	crowded   bool        // the start was refused because there is no room

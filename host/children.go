@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/stray"
 	"github.com/wasmactors/wasmactors/host/internal/trail"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 )
 
 // spawn makes a child and starts it. Any goroutine may call it; scr is nil outside
@@ -100,7 +101,7 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 		}
 		if !a.sys.table.Put(uid, child) {
 			child.box.CloseAccount()
-			child.sys.places.Leave(&child.place, child.props.dispatch.isPinned())
+			child.sys.places.Leave(&child.place, workplace.Pins(child.props.dispatch))
 			return nil, ErrNameTaken
 		}
 		live(child, 1)
@@ -187,7 +188,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		}
 	}
 	if parent != nil && parent.props.keeps {
-		a.kept, a.endings = new(keptState), true
+		a.kept, a.endings = new(life.Kept), true
 	}
 	a.args = nullPayload
 	if p.args != nil {
@@ -243,8 +244,8 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if s.durable != nil && (a.durable || p.events) && parent != nil {
 		a.looks = uint8(lookCommit)
 	}
-	a.throughput = p.dispatch.messages(s.cfg.throughput)
-	if err := s.places.Take(&a.place, p.dispatch.named(), p.dispatch.isPinned()); err != nil {
+	a.throughput = workplace.Messages(p.dispatch, s.cfg.throughput)
+	if err := s.places.Take(&a.place, workplace.PoolOf(p.dispatch), workplace.Pins(p.dispatch)); err != nil {
 		a.box.CloseAccount()
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (s *System) Rest(ref Ref) (since time.Time, ok bool) {
 	if a.kept == nil {
 		return time.Time{}, false
 	}
-	at := a.kept.rest.Load()
+	at := a.kept.Rest.Load()
 	if at == 0 || a.replies.Load() != 0 || a.box.Len() != 0 || a.place.Running() {
 		return time.Time{}, false
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -61,7 +62,7 @@ func (a *actor) started(scr *scratch, f *abi.Failure, s starting) {
 	}
 	a.life.Begun.Store(true)
 	if a.kept != nil {
-		a.kept.begun = a.turns
+		a.kept.Begun = a.turns
 	}
 	a.startChildren(scr)
 	if held {
@@ -326,7 +327,7 @@ func (a *actor) stopNow(scr *scratch, reason string, how life.Ending) {
 // closeBox ends the mailbox. Under a keeper it returns the messages, which the keeper gets back; everything else
 // becomes dead letters.
 func (a *actor) closeBox(scr *scratch) []*mailbox.Envelope {
-	if a.kept == nil || a.parent.life.State().Ending() || !a.kept.comesBack(a.ended, a.cause != nil, a.turns) { // nearly always; a closure of its own, because the other one allocates
+	if a.kept == nil || a.parent.life.State().Ending() || !a.kept.ComesBack(a.ended, a.cause != nil, a.turns) { // nearly always; a closure of its own, because the other one allocates
 		a.box.Close(func(e *mailbox.Envelope) { a.dead(scr, DeadStopped, ErrStopped, e) })
 		return nil
 	}
@@ -384,7 +385,7 @@ func (a *actor) finishStop(scr *scratch) {
 	if a.parent != nil && !a.parent.props.keeps {
 		a.parent.super.Family.Release(&a.member)
 	}
-	a.sys.places.Leave(&a.place, a.props.dispatch.isPinned())
+	a.sys.places.Leave(&a.place, workplace.Pins(a.props.dispatch))
 	if !a.withdrawn {
 		a.sys.seen.Stopped(a, a.reason, a.cause)
 	}

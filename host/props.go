@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/seldom"
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/printable"
@@ -157,7 +158,7 @@ func (p *Props) check() error {
 		}
 	}
 	if p.dispatch != nil {
-		if err := p.dispatch.check(p.module != nil); err != nil {
+		if err := workplace.CheckDispatcher(p.dispatch, p.module != nil); err != nil {
 			return err
 		}
 	}

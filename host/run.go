@@ -3,6 +3,7 @@ package host
 import (
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 )
 
@@ -55,7 +56,7 @@ func (a *actor) endRun(w *dispatch.Worker) {
 		a.endings = a.kept != nil
 	}
 	if a.kept != nil {
-		a.kept.spellOver(a.tally.Turns.Load() != a.turns, a.quiet(), a.Now())
+		a.kept.SpellOver(a.tally.Turns.Load() != a.turns, a.quiet(), a.Now())
 	}
 }
 
@@ -73,7 +74,7 @@ func (a *actor) timedSpell(scr *scratch) int {
 		if a.sysq.Waiting() {
 			a.handleSystem(scr)
 		}
-		if a.Now().Sub(begun) >= a.props.dispatch.deadline {
+		if a.Now().Sub(begun) >= workplace.DeadlineOf(a.props.dispatch) {
 			break
 		}
 	}

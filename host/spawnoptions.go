@@ -124,8 +124,8 @@ func (o *SpawnOptions) within(parent *actor) error {
 		return fmt.Errorf("mailbox.bytes: %d, but the parent's own mailbox holds %d, see limits.mailbox-bytes", o.MailboxLimits.Bytes, l.MailboxBytes)
 	case o.MailboxWait > MaxSpawnWait:
 		return fmt.Errorf("mailbox.wait: %v, at most %v for the children of guests", o.MailboxWait, MaxSpawnWait)
-	case d.throughput > most:
-		return fmt.Errorf("dispatcher.throughput: %d, at most %d below this parent", d.throughput, most)
+	case d.Throughput() > most:
+		return fmt.Errorf("dispatcher.throughput: %d, at most %d below this parent", d.Throughput(), most)
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/extensions"
 	"github.com/wasmactors/wasmactors/host/internal/gate"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
-	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/lives"
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/internal/lookouts"
@@ -251,33 +250,6 @@ type keeping struct {
 
 // isHeld reports whether the turn waits for its recorder. Only the actor's own run may ask; s may be nil.
 func (s *sealed) isHeld() bool { return s != nil && s.held }
-
-// keptState is the state of a keeper's child: since when it has been idle.
-type keptState struct {
-	rest   atomic.Int64 // end of its last turn, ns since 1970, while it is idle; 0: it is not. For any goroutine
-	turned int64        // end of its last turn
-	begun  uint64       // turns before its present incarnation
-}
-
-// spellOver is called at the end of a spell at a time. worked says that the actor has handled a message, quiet that it is idle
-// now. The time counts also at its start, and when its last child has ended.
-func (k *keptState) spellOver(worked, quiet bool, now time.Time) {
-	if worked || quiet && k.rest.Load() == 0 {
-		k.turned = now.UnixNano()
-	}
-	if quiet {
-		k.rest.Store(k.turned)
-	} else {
-		k.rest.Store(0)
-	}
-}
-
-// comesBack reports whether messages that wait for a child that ends go back to its keeper: if it was told to end, or has
-// stopped itself after handling something. What a failure leaves behind does not go back, or else an actor that fails at
-// every start would be started endlessly.
-func (k *keptState) comesBack(ended life.Ending, failed bool, turns uint64) bool {
-	return ended == life.Ordered || !failed && turns > k.begun
-}
 
 // guest is the behaviour of an actor that runs in an instance of an image.
 type guest struct {
