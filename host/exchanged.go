@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -48,33 +47,6 @@ func exchange(a *actor, g *guest, image *sandbox.Image, state *sandbox.Snapshot,
 	setTrial(g, trial)
 }
 
-// exchangesOf are the records of an exchange; none: nothing of it is recorded.
-func exchangesOf(a *actor, to *swap.Code) (all []record.Exchange, err error) {
-	if !a.durable || to.Same {
-		return nil, nil
-	}
-	code := fingerprintOf(to.Image)
-	if code == nil {
-		return nil, errors.New("its code has been closed")
-	}
-	if s := to.Saved; s != nil {
-		return []record.Exchange{{Code: code, Way: record.Loaded, Version: s.Version, Saved: s.Payload, Own: s.Own, Fuel: to.Fuel}}, nil
-	}
-	b, err := sandbox.AppendSnapshot(nil, to.Image, to.State)
-	if err == nil && len(b) > record.MostStates {
-		err = fmt.Errorf("its state has %d bytes, of which at most %d are recorded", len(b), record.MostStates)
-	}
-	if err == nil {
-		b = record.Pack(b)
-	}
-	for err == nil && len(b) > 0 {
-		n := min(len(b), swap.Part)
-		all = append(all, record.Exchange{Code: code, Way: record.Copied, State: b[:n], Part: uint64(len(all)), More: n < len(b)})
-		b = b[n:]
-	}
-	return all, err
-}
-
 // errEnds says that nothing is recorded any more.
 var errEnds = errors.New("its system ends")
 
@@ -88,15 +60,7 @@ func noteExchange(a *actor, all []record.Exchange, at int64) error {
 		return errEnds
 	}
 	if g, ok := a.sys.cfg.recorder.(record.Gate); ok {
-		sum := int64(0)
-		for i := range all {
-			n := len(all[i].Saved) + len(all[i].Own) + len(all[i].State)
-			if err := g.Admit(n); err != nil {
-				return err
-			}
-			sum += int64(n)
-		}
-		if err := g.AdmitAll(sum); err != nil {
+		if err := swap.Admit(g, all); err != nil {
 			return err
 		}
 	}
@@ -117,27 +81,7 @@ func between(a *actor, f func()) {
 
 // code finds the image that records of an actor name.
 func (p *repeats) code(a *actor, fingerprint []byte) (*sandbox.Image, error) {
-	if image := a.props.module.Image(); bytes.Equal(fingerprintOf(image), fingerprint) {
-		return image, nil
-	}
-	has, ok := p.sys.cfg.recorder.(record.Codes)
-	if !ok {
-		return nil, rebuild.ErrCode
-	}
-	image, err := has.Code(fingerprint)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", rebuild.ErrCode, err)
-	}
-	d := image.Description()
-	switch {
-	case !bytes.Equal(fingerprintOf(image), fingerprint):
-		return nil, fmt.Errorf("%w: what is kept of that code has become other code", rebuild.ErrCode)
-	case !d.Has(a.props.typ):
-		return nil, fmt.Errorf("%w: that code has no %s", rebuild.ErrCode, a.props.typ)
-	case sandbox.CannotSave(image) != "":
-		return nil, fmt.Errorf("%w: that code cannot be copied: %s", rebuild.ErrCode, sandbox.CannotSave(image))
-	}
-	return image, nil
+	return rebuild.CodeOf(a.props.module.Image(), a.props.typ, fingerprint, p.sys.cfg.recorder)
 }
 
 // runs has the next incarnation of an actor begin with the image that records name; empty: they say nothing of it.
@@ -161,21 +105,12 @@ func (p *repeats) exchanged(a *actor, r *record.Record) error {
 	}
 	if x.Way == record.Copied {
 		had := p.states[a.uid]
-		if x.Part == 0 {
-			had = partial{} // the process before was killed between two parts
-		}
-		had.parts, had.bytes = had.parts+1, append(had.bytes, x.State...)
-		switch {
-		case x.Part != had.parts-1:
-			return fmt.Errorf("part %d of its state is the part %d that is there", x.Part, had.parts-1)
-		case len(had.bytes) > record.MostStates:
-			return errors.New("its state has more bytes than are recorded")
-		}
-		if p.states[a.uid] = had; x.More {
-			return nil
+		more, err := had.Add(x)
+		if p.states[a.uid] = had; more || err != nil {
+			return err
 		}
 	}
-	state := p.states[a.uid].bytes
+	parts := p.states[a.uid]
 	delete(p.states, a.uid)
 	if x.Way == record.Anew {
 		return p.runs(a, x.Code)
@@ -191,7 +126,8 @@ func (p *repeats) exchanged(a *actor, r *record.Record) error {
 		var snap *sandbox.Snapshot
 		var err error
 		if x.Way == record.Copied {
-			if state, err = record.Unpack(state); err == nil {
+			var state []byte
+			if state, err = record.Unpack(parts.Packed()); err == nil {
 				snap, err = sandbox.DecodeSnapshot(image, state, 0)
 			}
 		} else {

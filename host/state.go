@@ -150,10 +150,10 @@ type repeats struct {
 	early map[abi.Ref][]*record.Record
 	put   []putOff
 
-	states map[abi.Ref]partial // snapshots of which some records are still to come
-	left   map[abi.Ref]bool    // actors that are not rebuilt
-	late   []*actor            // whose last turn is in no record
-	trials saved.Trials        // of actors that can go back to their old code
+	states map[abi.Ref]swap.Partial // snapshots of which some records are still to come
+	left   map[abi.Ref]bool         // actors that are not rebuilt
+	late   []*actor                 // whose last turn is in no record
+	trials saved.Trials             // of actors that can go back to their old code
 
 	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
@@ -336,9 +336,3 @@ type Operator struct{ sys *System }
 // How long turns take is sampled: one turn of an actor in timedEvery is timed, the first one at a number that
 // depends on its ref, so that actors with few turns are sampled as often. Nothing is counted for it but turns.
 const timedEvery = 127
-
-// partial are the parts of a snapshot that have come.
-type partial struct {
-	parts uint64
-	bytes []byte
-}

@@ -113,7 +113,11 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 	t.Let = func() { release(a) }
 	t.Log = func(level int, text string) { a.sys.logf(a, level, "%s", text) }
 	t.Switch = func(ctx context.Context, to *swap.Code, trial *swap.Trial) error {
-		records, err := exchangesOf(a, to)
+		var records []record.Exchange
+		var err error
+		if a.durable {
+			records, err = swap.RecordsOf(to, fingerprintOf(to.Image))
+		}
 		if err == nil {
 			err = swap.ErrMoved
 			between(a, func() {
