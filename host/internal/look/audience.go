@@ -73,9 +73,12 @@ func about(a Who, k event.Kind) event.Event {
 
 // Started implements Observer.
 func (a *Audience) Started(who Who, cause *abi.Failure) {
-	if a.Quiet() {
-		return
+	if !a.Quiet() { // nothing else is done for it: it happens to each actor
+		a.started(who, cause)
 	}
+}
+
+func (a *Audience) started(who Who, cause *abi.Failure) {
 	e := about(who, event.Started)
 	if e.Incarnation > 0 {
 		e.Kind = event.Restarted
@@ -105,9 +108,12 @@ func (a *Audience) Paused(who Who, on bool) {
 
 // Stopped implements Observer.
 func (a *Audience) Stopped(who Who, reason string, cause *abi.Failure) {
-	if a.Quiet() {
-		return
+	if !a.Quiet() { // nothing else is done for it: it happens to each actor
+		a.stopped(who, reason, cause)
 	}
+}
+
+func (a *Audience) stopped(who Who, reason string, cause *abi.Failure) {
 	e := about(who, event.Stopped)
 	e.Note, e.Failure = reason, cause
 	a.Publish(e)
