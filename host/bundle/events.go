@@ -1,12 +1,10 @@
 package bundle
 
 import (
-	"fmt"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster/journal"
 	"github.com/wasmactors/wasmactors/host/service"
 )
@@ -66,18 +64,4 @@ func (c *checker) reachCluster(at *yaml.Node, key string) {
 func keepsEvents(m *Manifest) (some bool) {
 	m.Walk(func(_ string, a *Actor) { some = some || a.Events })
 	return some
-}
-
-// checkEvents reports modules whose code keeps no events, and has to.
-func (b *Bundle) checkEvents() (err error) {
-	b.Manifest.Walk(func(path string, a *Actor) {
-		mod := b.modules[a.Module]
-		if !a.Events || mod == nil || err != nil {
-			return
-		}
-		if d := mod.Image().Description(); !slices.Contains(d.Needs, abi.FeatureEvents) {
-			err = fmt.Errorf("actor %s is durable: events, and the module %s keeps no events: register the type by guest-sdk/persist", path, a.Module)
-		}
-	})
-	return err
 }

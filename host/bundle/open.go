@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/build"
@@ -280,7 +281,7 @@ func (mod Module) ImageConfig() runtime.ImageConfig {
 	}
 }
 
-// checkTypes reports actors and capabilities whose type their module lacks, at
+// checkTypes reports actors and capabilities whose type their module lacks, and actors whose module keeps no events and has to, at
 // their place in the manifest.
 func checkTypes(m *Manifest, l map[string]*loaded) error {
 	var found Diagnostics
@@ -289,7 +290,8 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 		if x == nil {
 			return // that was reported
 		}
-		types := x.image.Description().Types
+		d := x.image.Description()
+		types := d.Types
 		has := func(name string) bool {
 			for _, t := range types {
 				if t == name {
@@ -301,6 +303,10 @@ func checkTypes(m *Manifest, l map[string]*loaded) error {
 		if !has(a.Type) {
 			found = append(found, Diagnostic{File: m.File, Line: a.line, Column: a.column,
 				Message: fmt.Sprintf("actor %s: the module %s has no type %q%s", a.Name, a.Module, a.Type, grammar.Suggest(a.Type, types))})
+		}
+		if a.Events && !slices.Contains(d.Needs, abi.FeatureEvents) {
+			found = append(found, Diagnostic{File: m.File, Line: a.line, Column: a.column,
+				Message: fmt.Sprintf("actor %s: durable: events, and the module %s keeps no events: register the type by guest-sdk/persist", a.Name, a.Module)})
 		}
 		for _, t := range a.Capabilities.Spawn {
 			if t, _, _ = strings.Cut(t, "@"); !has(t) {

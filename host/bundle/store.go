@@ -333,9 +333,6 @@ func (b *Bundle) newSystem(cfg host.Config) (sys *host.System, starting starting
 		}
 		b.journal, cfg = b.memory.Journal, cfg.WithStore(b.memory)
 	}
-	if err := b.checkEvents(); err != nil {
-		return nil, nil, errOf(err, b.closeStore())
-	}
 	if !there {
 		sys, err := host.New(cfg)
 		return sys, volatile{}, err
