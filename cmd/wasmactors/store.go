@@ -96,6 +96,9 @@ func storeAction(c *cli.Context, env *environment, verb, path, what string) erro
 	if verb == "import" {
 		return importStore(c, env, m, what)
 	}
+	if !durable.There(m.Store.Path) {
+		return fmt.Errorf("there is no store in %s: the bundle has not run yet, or its store is elsewhere, see the key store.path and --env", m.Store.Path)
+	}
 	s, err := m.Store.Open()
 	if errors.Is(err, durable.ErrLocked) {
 		switch verb {

@@ -167,7 +167,17 @@ type waiting struct {
 	f     func(error)
 }
 
-// Open opens the store of a folder. The caller closes it.
+// There reports whether a folder has a store, or a part of one. [Open] makes one where there is none.
+func There(dir string) bool {
+	for _, name := range []string{logFolder, "secret"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// Open opens the store of a folder, or makes it. The caller closes it.
 func Open(o Options) (*Store, error) {
 	if o.Size == 0 {
 		o.Size = DefaultSize
