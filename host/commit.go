@@ -81,7 +81,7 @@ func (a recorded) ruled(o sealedEntry, err error) (done int, f *abi.Failure) {
 	if err == nil || o.done == 0 && o.f != nil {
 		return o.done, o.f
 	}
-	return 0, &abi.Failure{Kind: abi.FailureHost, Reason: record.Unrecorded + err.Error(), Turn: a.turns}
+	return 0, record.FailureOf(err, a.turns)
 }
 
 // settle carries out the turn that was held; false if the recorder has not answered yet.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/wal"
@@ -157,7 +158,9 @@ func (s *Store) turnOfEvents(j *persist.Journal, t *record.Turn, x *persist.Turn
 		at := wal.Position(0)
 		if x.Record != nil {
 			at, err = s.appendEvents(x.Record)
-			broken = err != nil && !errors.Is(err, wal.ErrFull) && !errors.Is(err, wal.ErrNoFile) && !errors.Is(err, wal.ErrBusy) && !errors.Is(err, ErrFull) && !errors.Is(err, wal.ErrTooLarge)
+			if broken = err != nil && !noRoom(err); err != nil && !broken {
+				err = record.Refuse(abi.FailureMemoryLimit, err)
+			}
 		}
 		if err == nil {
 			t.After = j.Stored(x, uint64(at))
@@ -177,6 +180,16 @@ func (s *Store) turnOfEvents(j *persist.Journal, t *record.Turn, x *persist.Turn
 		for s.Work() {
 		}
 	}
+}
+
+// noRoom reports whether an error of the log is about one record: later ones may find room.
+func noRoom(err error) bool {
+	for _, e := range []error{ErrFull, wal.ErrFull, wal.ErrNoFile, wal.ErrBusy, wal.ErrTooLarge} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendEvents writes a record of events; the caller holds the lock. They are not given back, so they must leave room for

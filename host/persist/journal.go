@@ -285,7 +285,7 @@ func (j *Journal) Prepare(t *record.Turn) (x Turn, ours bool, err error) {
 		if feeds {
 			m.feed.over(false)
 		}
-		return x, true, err
+		return x, true, refused(err)
 	}
 	if feeds {
 		m.feed.over(true)
@@ -299,6 +299,16 @@ func (j *Journal) Prepare(t *record.Turn) (x Turn, ours bool, err error) {
 		x.taken, x.Record = take, take.encode(nil)
 	}
 	return x, true, nil
+}
+
+// refused is an error about what an actor has stored.
+func refused(err error) error {
+	kind := abi.FailureABIViolation
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		kind = abi.FailureMemoryLimit
+	}
+	return record.Refuse(kind, err)
 }
 
 // LimitError is the error of an actor whose events are too many.

@@ -8,6 +8,7 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -37,8 +38,28 @@ type Recorder interface {
 }
 
 // Unrecorded begins the reason of the failure of a turn that [Turn.Answer] was given an error for, which follows. The failure is of
-// abi.FailureHost.
+// abi.FailureHost, unless [Refuse] has made the error.
 const Unrecorded = "the turn could not be recorded: "
+
+// Refuse makes the error of a recorder about a turn whose actor has asked for what it cannot have. The turn fails as kind, for the
+// reason err: it is the actor that has failed, and not the host, whose failures escalate.
+func Refuse(kind abi.FailureKind, err error) error { return &refusal{err, kind} }
+
+type refusal struct {
+	error
+	kind abi.FailureKind
+}
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// FailureOf is the failure of a turn that was answered with an error.
+func FailureOf(err error, turn uint64) *abi.Failure {
+	var r *refusal
+	if errors.As(err, &r) {
+		return &abi.Failure{Kind: r.kind, Reason: r.Error(), Turn: turn}
+	}
+	return &abi.Failure{Kind: abi.FailureHost, Reason: Unrecorded + err.Error(), Turn: turn}
+}
 
 // Turn is an entry of a guest, which has a turn for each message, or one turn of an actor in Go.
 type (
