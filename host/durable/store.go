@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/vfs"
@@ -194,6 +195,9 @@ func Open(o Options) (*Store, error) {
 	if o.Recovery < MinRecovery {
 		return nil, fmt.Errorf("durable: a recovery of %v: at least %v", o.Recovery, MinRecovery)
 	}
+	if err := ownFiles(o.Dir); err != nil {
+		return nil, err
+	}
 	size := o.Size
 	kept, err := o.openPast()
 	if err != nil {
@@ -254,6 +258,26 @@ const (
 	mostPending   = 256 << 20
 	fullPending   = mostPending / 4
 )
+
+// ownFiles refuses a store with anything but files and folders of its own: what is written behind a symbolic link is somewhere else, and
+// nobody has agreed to that. The folder itself may be a link, and what it has beside the store is not looked at.
+func ownFiles(dir string) error {
+	for _, name := range slices.Concat(folders, []string{pastFolder, "secret", "secret.new"}) {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			continue // it is made, or that fails
+		}
+		if err := filepath.WalkDir(path, func(path string, e os.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && !e.Type().IsRegular() {
+				err = fmt.Errorf("%q is no file and no folder: a store has nothing else; move it away, or what it stands for to its place", path)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // readSecret is the system's secret, which is made with the store.
 func readSecret(dir string) (s host.Secret, err error) {

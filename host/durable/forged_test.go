@@ -1,0 +1,57 @@
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Nothing is written through a symbolic link that a store has come with: a bundle of others would reach any file of the user.
+func TestLinksAreRefused(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a right there")
+	}
+	outside := t.TempDir()
+	file := filepath.Join(outside, "file")
+	for _, name := range []string{"log", "events", "modules", "secret", "secret.new", "log/0000000000000200-00000001.log", "log/checkpoint", "log/lock", "events/CURRENT", "past"} {
+		if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "state")
+		path := filepath.Join(dir, name)
+		to := outside
+		if strings.ContainsAny(name, "/.") || name == "secret" {
+			to = file
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(Options{Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), name+`" is no file and no folder`) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			_ = s.Close()
+		}
+		b, err := os.ReadFile(file)
+		list, wrong := os.ReadDir(outside)
+		if string(b) != "mine" || len(list) != 1 || err != nil || wrong != nil {
+			t.Errorf("%s: %q, %v, %v, %v", name, b, list, err, wrong)
+		}
+	}
+
+	to, link := filepath.Join(outside, "store"), filepath.Join(t.TempDir(), "state") // the folder itself is where the user has allowed it
+	if err := errors.Join(os.Mkdir(to, 0o700), os.Symlink(to, link)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Options{Dir: link})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
