@@ -55,3 +55,37 @@ func TestLinksAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A store whose secret is missing is not given another one: nothing in it has its ref then.
+func TestAMissingSecret(t *testing.T) {
+	dir := t.TempDir()
+	x, err := openEvents(t, dir, []string{"t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.add("t", 5); err != nil {
+		t.Fatal(err)
+	}
+	x.close()
+	path := filepath.Join(dir, "secret")
+	b, err := os.ReadFile(path)
+	if err != nil || os.Remove(path) != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), path+" is missing, and the store has records") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

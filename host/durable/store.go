@@ -238,7 +238,7 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.Sim != nil {
 		s.secret = o.Sim.Secret
-	} else if s.secret, err = readSecret(o.Dir); err != nil {
+	} else if s.secret, err = readSecret(o.Dir, s.empty); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	if o.Sim != nil && o.Sim.Opened != nil {
@@ -279,11 +279,22 @@ func ownFiles(dir string) error {
 	return nil
 }
 
+// empty reports whether the log has no records.
+func (s *Store) empty() (bool, error) {
+	for _, err := range s.log.Read(0) {
+		return false, err
+	}
+	return true, nil
+}
+
 // readSecret is the system's secret, which is made with the store.
-func readSecret(dir string) (s host.Secret, err error) {
+func readSecret(dir string, empty func() (bool, error)) (s host.Secret, err error) {
 	path := filepath.Join(dir, "secret")
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
+		if fresh, err := empty(); err != nil || !fresh {
+			return s, errors.Join(err, fmt.Errorf("%s is missing, and the store has records: put it back from where the store was copied, as no actor has its ref without it", path))
+		}
 		_, _ = rand.Read(s[:])
 		return s, writeFile(path, s[:])
 	}
