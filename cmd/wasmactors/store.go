@@ -132,11 +132,17 @@ func storeAtRest(c *cli.Context, env *environment, m *bundle.Manifest, s *durabl
 		return forkStore(c, env, m, s, what)
 	}
 	all, err := s.Actors(c.Context)
+	keep, events := 0, 0
 	if err == nil && verb == "check" {
-		err = s.CheckModules(c.Context)
+		if err = s.CheckModules(c.Context); err == nil {
+			keep, events, err = s.CheckEvents(c.Context)
+		}
 	}
 	if err != nil {
 		return err
+	}
+	if keep > 0 && !c.Bool("json") {
+		fmt.Fprintf(env.stdout, "%s of %s can be read\n", plural(events, "event"), plural(keep, "actor"))
 	}
 	f := s.Figures()
 	return showStore(c, env, m, verb, what, f.Bytes, f.Limit, all)

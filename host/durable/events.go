@@ -124,13 +124,45 @@ func (x *replays) take(at wal.Position, v any) error {
 
 // ReadEvents brings the index up to the log, for a store without a system.
 func (s *Store) ReadEvents() (*persist.Journal, error) {
+	if err := s.indexAll(); err != nil {
+		return nil, err
+	}
+	return s.Events()
+}
+
+// CheckEvents reads all events of a store without a system, and counts the actors that have some.
+func (s *Store) CheckEvents(ctx context.Context) (actors, events int, err error) {
+	if err := s.indexAll(); err != nil {
+		return 0, 0, err
+	}
+	j := s.events.Load()
+	if j == nil {
+		return 0, 0, nil
+	}
+	for id, err := range j.IDs(ctx) {
+		if err != nil {
+			return 0, 0, err
+		}
+		actors++
+		for _, err := range j.ByID(ctx, id, persist.Query{}) {
+			if err != nil {
+				return 0, 0, fmt.Errorf("%s: %w", id, err)
+			}
+			events++
+		}
+	}
+	return actors, events, nil
+}
+
+// indexAll brings the index up to the log; it makes one only if there are events.
+func (s *Store) indexAll() error {
 	x := replays{store: s}
 	if err := x.open(); err != nil {
-		return nil, err
+		return err
 	}
 	for r, err := range s.log.Read(0) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(r.Data) < 2 || r.Data[0] >= compact || r.Data[1] != tagEvents && r.Data[1] != tagIndexed {
 			continue
@@ -140,10 +172,10 @@ func (s *Store) ReadEvents() (*persist.Journal, error) {
 			err = x.take(r.At, v)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("position %d: %w", r.At, err)
+			return fmt.Errorf("position %d: %w", r.At, err)
 		}
 	}
-	return s.Events()
+	return nil
 }
 
 // turnOfEvents is Turn for an actor that keeps events.

@@ -85,7 +85,55 @@ func TestAMissingSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
+	defer func() { _ = s.Close() }()
+	if actors, events, err := s.CheckEvents(t.Context()); actors != 1 || events != 1 || err != nil {
+		t.Error(actors, events, err)
+	}
+}
+
+// A check reads the events, too: also those that only their index has.
+func TestADamagedIndexIsFound(t *testing.T) {
+	dir := t.TempDir()
+	x, err := openEvents(t, dir, []string{"t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := x.add("t", 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.store.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x.close()
+	index := filepath.Join(dir, "events")
+	all, err := filepath.Glob(filepath.Join(index, "*.sst"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(err, "the index has no tables")
+	}
+	for _, path := range all {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoilt := append([]byte(nil), b...)
+		for i := range spoilt {
+			spoilt[i] ^= 0x5a
+		}
+		if err := os.WriteFile(path, spoilt, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, n, err := s.CheckEvents(t.Context()); err == nil {
+			t.Errorf("%s: %d events, and no error", filepath.Base(path), n)
+		}
+		_ = s.Close()
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
