@@ -69,6 +69,9 @@ func (c *checker) store(m *Manifest, v view) *Store {
 		return nil
 	}
 	s := &Store{Path: m.within(v.text("path")), Size: int64(v.size("size", durable.DefaultSize)), text: canonical(v.n), dir: m.Dir}
+	if path := v.text("path"); path == "" || strings.ContainsRune(path, 0) {
+		c.At(v.get("path").n, "store.path must name a folder, such as ./state")
+	}
 	switch x := v.text("sync"); x {
 	case "", "always":
 	case "never":

@@ -47,6 +47,8 @@ func TestStoreKeys(t *testing.T) {
 		{"store: {path: s, return: never}\nactors: {a: {type: m/echo, durable: true}}\n", "return"},
 		{"store: {path: s, keep: 168h}\nactors: {a: {type: m/echo}}\n", ""},
 		{"store: {path: s, keep: 5s}\nactors: {a: {type: m/echo}}\n", "store.keep must be 0, or between 1m0s and ten years"},
+		{"store: {path: \"\"}\nactors: {a: {type: m/echo}}\n", "4:15: store.path must name a folder"},
+		{"store: {path: \"a\\0b\"}\nactors: {a: {type: m/echo}}\n", "4:15: store.path must name a folder"},
 		{"store: {path: s, recovery: 5ms}\nactors: {a: {type: m/echo}}\n", "store.recovery must be between 10ms and 1h"},
 		{"store: {path: s}\nactors: {a: {type: m/echo, limits: {durable: 1}}}\n", "durable"},
 		{"store: {path: s, key: {}}\nactors: {a: {type: m/echo}}\n", "either env, file or command"},
