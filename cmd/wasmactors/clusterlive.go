@@ -215,7 +215,10 @@ func (r *reached) clusterStatus(s *admin.ClusterStatus) error {
 		for _, m := range s.Members {
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d bytes\n", m.Number, m.Name, orDash(strings.Join(m.Roles, ",")), orDash(m.Zone), m.Waiting)
 		}
-	}); err != nil || len(s.Kinds) == 0 {
+	}); err != nil {
+		return err
+	}
+	if err := r.clusterCode(s.Code); err != nil || len(s.Kinds) == 0 {
 		return err
 	}
 	for _, k := range s.Kinds {

@@ -294,6 +294,7 @@ func takenStatus(m cluster.Member, s admin.ClusterStatus) admin.ClusterStatus {
 	for i := range s.Keepers {
 		s.Keepers[i] = printable.Line(s.Keepers[i], mostName)
 	}
+	s.Code = takenCode(s.Code)
 	s.Members, s.Kinds = s.Members[:min(len(s.Members), mostMembers)], s.Kinds[:min(len(s.Kinds), mostKinds)]
 	if s.Members == nil {
 		s.Members = []admin.ClusterNode{}

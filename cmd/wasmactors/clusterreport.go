@@ -294,6 +294,7 @@ func (a *clusterAdmin) Status(ctx context.Context, node string) (admin.ClusterSt
 	for _, m := range n.Members() {
 		s.Members = append(s.Members, admin.ClusterNode{Number: int(m.Number), Name: m.Name, Roles: append([]string{}, m.Roles...), Zone: m.Zone, Waiting: int64(n.Waiting(m.Number))})
 	}
+	s.Code = codeOf(a.l.bundle, n)
 	sys, kinds, err := a.at()
 	if err != nil {
 		s.Unknown = err.Error() // its members are known, and no more

@@ -69,6 +69,8 @@ func TestStatusOfOthersIsBounded(t *testing.T) {
 		Number: 9, Name: long, Cluster: long, ID: long, Silent: long, Stops: long, Unknown: long, Unready: long, Keepers: make([]string, 100_000),
 		Members: make([]admin.ClusterNode, 100_000), Kinds: make([]admin.ClusterKind, 100_000),
 	}
+	s.Code = &admin.ClusterCode{Modules: make([]admin.ClusterModule, 100_000)}
+	s.Code.Modules[0] = admin.ClusterModule{Name: long, As: long, SHA256: long}
 	s.Keepers[0], s.Kinds[0] = long, admin.ClusterKind{Kind: long, Wrong: long}
 	s.Members[0], s.Members[1] = admin.ClusterNode{Name: long, Zone: long, Roles: []string{long}}, admin.ClusterNode{Name: "n3", Roles: []string{long}}
 	got := takenStatus(m, s)

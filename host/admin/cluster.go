@@ -58,8 +58,28 @@ type ClusterStatus struct {
 	Members  []ClusterNode `json:"members"`
 	Kinds    []ClusterKind `json:"kinds"`
 	Draining bool          `json:"draining"`          // all kinds have been told to leave this node, and all nodes know it
+	Code     *ClusterCode  `json:"code,omitempty"`    // of other nodes, that is kept here; nil: the bundle takes none
 	Unknown  string        `json:"unknown,omitempty"` // why Kinds says nothing, such as that the node joins again; empty: it says all
 	Unready  string        `json:"unready,omitempty"` // why it should get no requests from outside yet, or any more; empty: it may
+}
+
+// ClusterCode is the code of other nodes that a node keeps for their children, and its bounds.
+type ClusterCode struct {
+	Modules      []ClusterModule `json:"modules"`
+	MostModules  int             `json:"most_modules"` // in all
+	MostBytes    int64           `json:"most_bytes"`
+	ShareModules int             `json:"share_modules"` // of one node
+	ShareBytes   int64           `json:"share_bytes"`
+}
+
+// ClusterModule is a module of another node.
+type ClusterModule struct {
+	Node     int    `json:"node"`           // that gave it
+	Name     string `json:"name,omitempty"` // of that node; empty: it has gone
+	As       string `json:"as"`             // the module of this bundle whose limits it has
+	SHA256   string `json:"sha256"`
+	Bytes    int64  `json:"bytes"`
+	Children int    `json:"children"` // that run it here
 }
 
 // ClusterNode is a node that is there, as this one sees it.

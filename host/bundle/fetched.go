@@ -24,8 +24,16 @@ const (
 
 // fetchedCodes are modules of other nodes that no module here has, the one that was used last at the end.
 type fetchedCodes struct {
-	mu  sync.Mutex
-	all []*fetchedCode
+	mu    sync.Mutex
+	all   []*fetchedCode
+	takes bool // the manifest lets code come from other nodes
+}
+
+// take says that code may come.
+func (c *fetchedCodes) take() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.takes = true
 }
 
 type fetchedCode struct {
@@ -167,6 +175,34 @@ func (c *fetchedCodes) make(x *fetchedCode, most int, mostBytes int64, counts fu
 		drop(y.loaded)
 	}
 	return n, bytes
+}
+
+// FetchedCode is a module of another node that is kept here for its children.
+type FetchedCode struct {
+	Node     uint16 // that gave it first
+	As       string // the module of the manifest whose limits it has
+	Digest   string // SHA-256, in hex
+	Bytes    int64
+	Children int // that run it; while there are some it is not dropped
+}
+
+// FetchedBounds bound what is kept: in all, and the share of each node.
+type FetchedBounds struct {
+	Modules, ShareModules int
+	Bytes, ShareBytes     int64
+}
+
+// Fetched is the code of other nodes that is kept now, the one that was used last at the end, and its bounds. ok says that the manifest lets
+// code come from other nodes (cluster.accept.fetch). Any goroutine may call it.
+func (b *Bundle) Fetched() (all []FetchedCode, bounds FetchedBounds, ok bool) {
+	bounds = FetchedBounds{mostFetched, shareFetched, mostFetchedBytes, shareFetchedBytes}
+	c := &b.fetched
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.all {
+		all = append(all, FetchedCode{x.node, x.as, hex.EncodeToString([]byte(x.digest)), x.bytes, x.pins})
+	}
+	return all, bounds, c.takes
 }
 
 // Pin implements remote.Code.

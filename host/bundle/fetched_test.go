@@ -69,6 +69,12 @@ func TestCodeOfAnotherNode(t *testing.T) {
 		t.Errorf("%d modules were fetched for %d children", n, there.Remote().Here.Load())
 	}
 	x := there.fetched.all[0]
+	if all, most, ok := there.Fetched(); !ok || len(all) != 1 || all[0] != (FetchedCode{p.nodes[0].self.Number, "w", hex.EncodeToString([]byte(x.digest)), x.bytes, 3}) || most.ShareModules != shareFetched {
+		t.Errorf("it says %+v of what it keeps, at most %+v", all, most)
+	}
+	if _, _, ok := p.nodes[0].bundle.Fetched(); ok {
+		t.Error("a node that takes no code says that it does")
+	}
 	if x.pins != 3 || len(x.loaded.spec.Env) != 0 || x.as != "w" {
 		t.Errorf("%+v", x)
 	}

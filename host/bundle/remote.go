@@ -185,6 +185,7 @@ func (b *Bundle) startDoor(sys *host.System) error {
 	var code remote.Code
 	if len(a.Fetch) > 0 {
 		code = &fetcher{b, a.Fetch}
+		b.fetched.take()
 	}
 	var refused func(uint16, string)
 	if n, ok := b.node.(interface{ Refuse(uint16, string) }); ok {
