@@ -126,10 +126,7 @@ func (p *repeats) exchanged(a *actor, r *record.Record) error {
 		var snap *sandbox.Snapshot
 		var err error
 		if x.Way == record.Copied {
-			var state []byte
-			if state, err = record.Unpack(parts.Packed()); err == nil {
-				snap, err = sandbox.DecodeSnapshot(image, state, 0)
-			}
+			snap, err = parts.State(image)
 		} else {
 			snap, err = reload(a, g, image, r)
 		}

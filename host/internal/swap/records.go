@@ -74,5 +74,11 @@ func (p *Partial) Add(x *record.Exchange) (more bool, err error) {
 	return x.More, nil
 }
 
-// Packed is the state, once no further parts are to come.
-func (p *Partial) Packed() []byte { return p.bytes }
+// State is the state of an image that all the parts are.
+func (p *Partial) State(image *sandbox.Image) (*sandbox.Snapshot, error) {
+	b, err := record.Unpack(p.bytes)
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.DecodeSnapshot(image, b, 0)
+}

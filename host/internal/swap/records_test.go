@@ -31,13 +31,27 @@ func TestPartsOfAState(t *testing.T) {
 				t.Fatalf("part %d of %d: %v, %v", i, len(all), more, err)
 			}
 		}
-		if !bytes.Equal(p.Packed(), state) {
-			t.Fatalf("%v instead of %v", p.Packed(), state)
+		if !bytes.Equal(p.bytes, state) {
+			t.Fatalf("%v instead of %v", p.bytes, state)
 		}
 		if _, err := p.Add(&record.Exchange{Part: uint64(len(all)) + 1}); err == nil {
 			t.Fatal("a part was left out, and nobody says so")
 		}
 	})
+}
+
+// A state that is damaged is an error, and never a state.
+func TestDamagedState(t *testing.T) {
+	whole := record.Pack(bytes.Repeat([]byte("state"), 100))
+	for _, b := range [][]byte{{1}, whole[:len(whole)/2]} {
+		var p Partial
+		if _, err := p.Add(&record.Exchange{State: b}); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := p.State(nil); s != nil || err == nil {
+			t.Errorf("%d bytes: %v, %v", len(b), s, err)
+		}
+	}
 }
 
 func TestRecordsOfAnExchange(t *testing.T) {
