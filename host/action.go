@@ -364,11 +364,32 @@ func (o action) tellRefusal(e *mailbox.Envelope) {
 	a := o.actor
 	if err := a.box.Crowded(e.Size()); err != nil {
 		o.scr.cache.Free(e)
-		a.fail(o.scr, &abi.Failure{Kind: abi.FailureMemoryLimit, Reason: "its mailbox is full of what was refused to it, see " + errs.KeyOf(err, "limits.mailbox"), Turn: a.turns}, life.ByItself)
+		o.crowdedOut(&abi.Failure{Kind: abi.FailureMemoryLimit, Reason: crowdedOut + errs.KeyOf(err, "limits.mailbox"), Turn: a.turns})
 		return
 	}
 	o.scr.trace.Stamp(e)
 	a.insist(o.scr, e)
+}
+
+const crowdedOut = "its mailbox is full of what was refused to it, see "
+
+// crowdedOut fails the actor because of what is in its mailbox. That is not the same when a recorded turn is repeated, so a durable
+// actor fails by a signal, which is recorded: one for all that is refused in a turn.
+func (o action) crowdedOut(f *abi.Failure) {
+	a, last := o.actor, &o.scr.crowded
+	switch now := (crowded{a.uid, a.turns}); {
+	case !a.durable:
+		a.fail(o.scr, f, life.ByItself)
+	case *last != now && a.sys.repeats.Load().of(a) == nil:
+		*last = now
+		a.post(o.scr, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: f}})
+	}
+}
+
+// crowded is an actor that was told to fail in a turn.
+type crowded struct {
+	actor abi.Ref
+	turn  uint64
 }
 
 // stop stops the actor itself, a child, or an actor that a capability names.

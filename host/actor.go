@@ -207,6 +207,7 @@ type scratch struct {
 	after    uint64            // of the turns of a durable actor, see turn.Turn; 0: nothing waits
 	afterAt  int64             // the time of that turn
 	handled  record.Handled    // see commitOne
+	crowded  crowded           // who was told so last
 	heads    []byte            // see stated
 	lane     *recorder.Lane    // see laneOf
 	origin   recorder.Origin   // of the command that is carried out; 0: it is not recorded

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -415,7 +416,7 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 	missing := false
 	err := p.step(a, r, turns, func(scr *scratch) {
 		if m = p.take(a, want); m == nil {
-			if missing = p.puts(a, want) >= 0; !missing {
+			if missing = p.puts(a, want) >= 0 || p.crowdedOut(a, want) != nil; !missing {
 				p.err = fmt.Errorf("nobody has sent the signal %q", want.What)
 			}
 			p.expect = nil
@@ -432,10 +433,26 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 	if err != nil || !missing {
 		return err
 	}
-	if err := p.takeUp(p.puts(a, want)); err != nil {
+	if child := p.crowdedOut(a, want); child != nil {
+		err = p.step(child, r, nil, func(scr *scratch) { child.fail(scr, want.Failure, life.ByItself) })
+	} else {
+		err = p.takeUp(p.puts(a, want))
+	}
+	if err != nil {
 		return err
 	}
 	return p.took(a, r, turns, last)
+}
+
+// crowdedOut is the child that has told an actor of a failure which logs of earlier releases say nothing else of; nil: there is none.
+func (p *repeats) crowdedOut(a *actor, s *record.Signal) *actor {
+	if s.What != "child-failed" || s.Failure == nil || !strings.HasPrefix(s.Failure.Reason, crowdedOut) {
+		return nil
+	}
+	if child := p.sys.here(s.From); child != nil && child.parent == a && child.life.State() == life.Running {
+		return child
+	}
+	return nil
 }
 
 // puts finds who may have led to a signal, and was put off: the parent of its actor, a child, or whom it is about; -1: nobody.
