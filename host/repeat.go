@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
@@ -347,6 +348,7 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		return fmt.Errorf("%s is %s in the records: its parent must start the children that it has had, in the same order, or be forgotten by the store", a.path, r.Life.Path)
 	}
 	p.limitTo(a, r.Life.Limits)
+	beginsWith(a, r.Life.Args)
 	if err := p.runs(a, r.Life.Code); err != nil {
 		return fmt.Errorf("%s: %w", r.Life.Path, err)
 	}
@@ -358,6 +360,14 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		}
 	}
 	return nil
+}
+
+// beginsWith has an actor that was made have other arguments: those that it had. Its parent may start it with others now.
+func beginsWith(a *actor, args []byte) {
+	if len(args) > 0 && !bytes.Equal(a.args, args) {
+		a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
+		a.args = bytes.Clone(args)
+	}
 }
 
 // accepted puts a message into the mailbox: what was sent to it, what a timer of it sends, or the recorded one.
