@@ -57,8 +57,23 @@ func noteSignal(a *actor, m *sysmail.Msg) {
 		return
 	}
 	if s, ok := sysmail.Recorded(m, uidOfAny); ok {
+		if n, renews := m.Detail.(*renewal); renews {
+			s.How |= uint16(sysmail.Renews)
+			noteRenewal(a, m, n)
+		}
 		tellRecorder(a.sys, &record.Record{Kind: record.Took, Actor: a.uid, Time: a.Now().UnixNano(), Signal: &s})
 	}
+}
+
+// noteRenewal tells the recorder what a restart is about to change of the actor: arguments and limits of the next incarnation.
+func noteRenewal(a *actor, m *sysmail.Msg, n *renewal) {
+	if m.Kind != sysmail.Restart || n.props == nil {
+		return
+	}
+	l := a.renewedLimits(n.props)
+	tellRecorder(a.sys, &record.Record{Kind: record.Changed, Actor: a.uid, Time: a.sys.time.Now(), Life: &record.Life{
+		Path: a.path, Type: a.props.typ, Args: argsOf(n.props), Parent: a.above, Incarnation: a.Incarnation() + 1, Limits: &l,
+	}})
 }
 
 // noteControl tells the recorder of a message that the host handles instead of the actor.

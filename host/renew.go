@@ -151,14 +151,8 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	if p == nil {
 		return before
 	}
-	args := nullPayload
-	if p.args != nil {
-		args, _ = Encode(p.args) // which usable has tried
-	}
-	l := p.limits
-	l.SetDefaults()
+	args, l := argsOf(p), a.renewedLimits(p)
 	old := a.rules.Load().limits
-	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
 	changeRules(a, func(r *Props) {
 		r.limits, r.children, r.grants = l, p.children, p.grants
 		r.caps, r.compiled = p.caps, p.capabilities()
@@ -170,6 +164,38 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
 	a.args = args
 	return before
+}
+
+// argsOf are the arguments that usable props have.
+func argsOf(p *Props) []byte {
+	if p.args == nil {
+		return nullPayload
+	}
+	args, _ := Encode(p.args)
+	return args
+}
+
+// renewedLimits are those of an actor that gets other props: some cannot change.
+func (a *actor) renewedLimits(p *Props) Limits {
+	l, old := p.limits, &a.rules.Load().limits
+	l.SetDefaults()
+	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
+	return l
+}
+
+// renewed is what a recorded restart has changed of an actor; nil: nothing. Children and grants are those of its present props.
+func (p *repeats) renewed(a *actor, s *record.Signal) *renewal {
+	if !sysmail.How(s.How).Has(sysmail.Renews) {
+		return nil
+	}
+	l := p.renewals[a.uid]
+	delete(p.renewals, a.uid)
+	if s.What != "restart" || l == nil || l.Limits == nil {
+		return &renewal{}
+	}
+	props := a.rules.Load().Props
+	props.args, props.limits = Raw(l.Args), *l.Limits
+	return &renewal{&props}
 }
 
 // named finds the props of a child.

@@ -50,7 +50,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &rebuild.PastClock{Clock: cfg.clock}, turns: &rebuild.PastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, trials: saved.TrialsOf(cfg.recorder),
+		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
 	s, err := New(cfg)
@@ -262,7 +262,9 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 		}
 		return nil
 	case r.Kind == record.Changed:
-		if a != nil {
+		if a != nil && r.Life.Incarnation > a.Incarnation() {
+			p.renewals[a.uid] = r.Life
+		} else if a != nil {
 			p.limitTo(a, r.Life.Limits)
 		}
 		return nil
@@ -499,10 +501,21 @@ func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 				m.Delay = time.Duration(want.Delay)
 			}
 			p.held[a.uid] = slices.Delete(held, i, i+1)
-			return &m
+			return p.renews(a, &m, want)
 		}
 	}
-	return systemMessage(a, want)
+	return p.renews(a, systemMessage(a, want), want)
+}
+
+// renews has a signal change what it did.
+func (p *repeats) renews(a *actor, m *sysmail.Msg, want *record.Signal) *sysmail.Msg {
+	if m == nil {
+		return nil
+	}
+	if n := p.renewed(a, want); n != nil {
+		m.Detail, m.How = n, m.How&^sysmail.Renews
+	}
+	return m
 }
 
 // runsTurns reports whether a system message may lead to a turn that is no message's.

@@ -150,10 +150,11 @@ type repeats struct {
 	early map[abi.Ref][]*record.Record
 	put   []putOff
 
-	states map[abi.Ref]swap.Partial // snapshots of which some records are still to come
-	left   map[abi.Ref]bool         // actors that are not rebuilt
-	late   []*actor                 // whose last turn is in no record
-	trials saved.Trials             // of actors that can go back to their old code
+	states   map[abi.Ref]swap.Partial // snapshots of which some records are still to come
+	renewals map[abi.Ref]*record.Life // what the next restart of an actor changes of it
+	left     map[abi.Ref]bool         // actors that are not rebuilt
+	late     []*actor                 // whose last turn is in no record
+	trials   saved.Trials             // of actors that can go back to their old code
 
 	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits

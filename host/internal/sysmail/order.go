@@ -42,16 +42,17 @@ type Kin struct {
 type How uint16
 
 const (
-	Order     How = 1 << 0 // it is an order of the supervisor
-	Keep      How = 1 << 1 // Restart: the children stay
-	Hold      How = 1 << 2 // Restart: until Begin
-	Now       How = 1 << 3 // Restart: a delay under way is over
-	Below     How = 1 << 4 // Pause, Unpause: all below it, too
-	ByItself  How = 1 << 5 // Stop, ChildStopped: the end follows from the actor's own failure or stop, not from an order
-	Again     How = 1 << 6 // ChildFailed: the child could not be resumed; Resume: there was no room for it before
-	Escalated How = 1 << 7 // ChildFailed: the failure is one of its own children's
-	Crowded   How = 1 << 8 // ChildFailed: its start was refused because there is no room
-	Noted     How = 1 << 9 // it is in the records already
+	Order     How = 1 << 0  // it is an order of the supervisor
+	Keep      How = 1 << 1  // Restart: the children stay
+	Hold      How = 1 << 2  // Restart: until Begin
+	Now       How = 1 << 3  // Restart: a delay under way is over
+	Below     How = 1 << 4  // Pause, Unpause: all below it, too
+	ByItself  How = 1 << 5  // Stop, ChildStopped: the end follows from the actor's own failure or stop, not from an order
+	Again     How = 1 << 6  // ChildFailed: the child could not be resumed; Resume: there was no room for it before
+	Escalated How = 1 << 7  // ChildFailed: the failure is one of its own children's
+	Crowded   How = 1 << 8  // ChildFailed: its start was refused because there is no room
+	Noted     How = 1 << 9  // it is in the records already
+	Renews    How = 1 << 10 // Renew, Restart: of a renewal. Only in records
 )
 
 func (h How) Has(what How) bool { return h&what != 0 }
