@@ -371,8 +371,6 @@ func (o action) tellRefusal(e *mailbox.Envelope) {
 	a.insist(o.scr, e)
 }
 
-const crowdedOut = "its mailbox is full of what was refused to it, see "
-
 // crowdedOut fails the actor because of what is in its mailbox. That is not the same when a recorded turn is repeated, so a durable
 // actor fails by a signal, which is recorded: one for all that is refused in a turn.
 func (o action) crowdedOut(f *abi.Failure) {
@@ -384,12 +382,6 @@ func (o action) crowdedOut(f *abi.Failure) {
 		*last = now
 		a.post(o.scr, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: f}})
 	}
-}
-
-// crowded is an actor that was told to fail in a turn.
-type crowded struct {
-	actor abi.Ref
-	turn  uint64
 }
 
 // stop stops the actor itself, a child, or an actor that a capability names.

@@ -70,7 +70,7 @@ func noteRenewal(a *actor, m *sysmail.Msg, n *renewal) {
 	if m.Kind != sysmail.Restart || n.props == nil {
 		return
 	}
-	l := a.renewedLimits(n.props)
+	l := limitsAfter(a, n.props)
 	tellRecorder(a.sys, &record.Record{Kind: record.Changed, Actor: a.uid, Time: a.sys.time.Now(), Life: &record.Life{
 		Path: a.path, Type: a.props.typ, Args: argsOf(n.props), Parent: a.above, Incarnation: a.Incarnation() + 1, Limits: &l,
 	}})

@@ -17,11 +17,6 @@ import (
 // props have changed. Messages that wait for the actor, and actors that know it, notice nothing but the
 // new behaviour.
 
-// renewal is what a restart changes of an actor.
-type renewal struct {
-	props *Props // nil: nothing
-}
-
 // Renew restarts a guest at once with other props, in any state: in a delay, suspended after a failure, asleep. Its ref, its
 // path, its mailbox, its stash and its watches stay, and its failures are counted anew. A running turn ends first, or is
 // killed after Config.WithStopGrace.
@@ -140,9 +135,6 @@ func (p Props) usable() error {
 	return nil
 }
 
-// Changes implements sysmail.Renewing.
-func (n *renewal) Changes() bool { return n.props != nil }
-
 // adopt applies what a renewal changes, between two incarnations, and returns the children
 // of the old props.
 func (a *actor) adopt(n *renewal) (before []Child) {
@@ -151,7 +143,7 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	if p == nil {
 		return before
 	}
-	args, l := argsOf(p), a.renewedLimits(p)
+	args, l := argsOf(p), limitsAfter(a, p)
 	old := a.rules.Load().limits
 	changeRules(a, func(r *Props) {
 		r.limits, r.children, r.grants = l, p.children, p.grants
@@ -164,38 +156,6 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))
 	a.args = args
 	return before
-}
-
-// argsOf are the arguments that usable props have.
-func argsOf(p *Props) []byte {
-	if p.args == nil {
-		return nullPayload
-	}
-	args, _ := Encode(p.args)
-	return args
-}
-
-// renewedLimits are those of an actor that gets other props: some cannot change.
-func (a *actor) renewedLimits(p *Props) Limits {
-	l, old := p.limits, &a.rules.Load().limits
-	l.SetDefaults()
-	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
-	return l
-}
-
-// renewed is what a recorded restart has changed of an actor; nil: nothing. Children and grants are those of its present props.
-func (p *repeats) renewed(a *actor, s *record.Signal) *renewal {
-	if !sysmail.How(s.How).Has(sysmail.Renews) {
-		return nil
-	}
-	l := p.renewals[a.uid]
-	delete(p.renewals, a.uid)
-	if s.What != "restart" || l == nil || l.Limits == nil {
-		return &renewal{}
-	}
-	props := a.rules.Load().Props
-	props.args, props.limits = Raw(l.Args), *l.Limits
-	return &renewal{&props}
 }
 
 // named finds the props of a child.

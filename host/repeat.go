@@ -507,6 +507,21 @@ func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 	return p.renews(a, systemMessage(a, want), want)
 }
 
+// renewed is what a recorded restart has changed of an actor; nil: nothing. Children and grants are those of its present props.
+func (p *repeats) renewed(a *actor, s *record.Signal) *renewal {
+	if !sysmail.How(s.How).Has(sysmail.Renews) {
+		return nil
+	}
+	l := p.renewals[a.uid]
+	delete(p.renewals, a.uid)
+	if s.What != "restart" || l == nil || l.Limits == nil {
+		return &renewal{}
+	}
+	props := a.rules.Load().Props
+	props.args, props.limits = Raw(l.Args), *l.Limits
+	return &renewal{&props}
+}
+
 // renews has a signal change what it did.
 func (p *repeats) renews(a *actor, m *sysmail.Msg, want *record.Signal) *sysmail.Msg {
 	if m == nil {
