@@ -386,9 +386,10 @@ func (x *Starting) forget(at []wal.Position, gone map[string]wal.Position) error
 				until[r.Actor] = end
 			}
 		}
-		if at[i] >= until[r.Actor] {
-			left = append(left, *r)
+		if at[i] < until[r.Actor] || r.Kind == record.Took && strings.HasPrefix(r.Signal.What, "child-") && at[i] < until[r.Signal.From] {
+			continue // also what the guardian was told of one
 		}
+		left = append(left, *r)
 	}
 	x.left = left
 	return nil
