@@ -81,8 +81,12 @@ func send(path string, m []byte) []byte { return abi.AppendSend(nil, 0, path, 0,
 func text(s string) []byte { b, _ := cbor.Marshal(s); return b }
 
 func puppet(image *runtime.Image, records ...[]byte) host.Props {
-	return host.Guest(image, "puppet").WithArgs(script(records...)).WithDurable().
-		WithCapabilities(host.Capabilities{Send: []string{"/**"}, Spawn: []string{"*"}, Stop: []string{"/user/**"}})
+	return puppetOf(host.Guest(image, "puppet")).WithArgs(script(records...))
+}
+
+// puppetOf are the props of a puppet that may do all.
+func puppetOf(p host.Props) host.Props {
+	return p.WithDurable().WithCapabilities(host.Capabilities{Send: []string{"/**"}, Spawn: []string{"*"}, Stop: []string{"/user/**"}})
 }
 
 var add = script(rec(recAdd, 1))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
+	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
@@ -46,6 +48,17 @@ type act struct {
 	Cmds []cmd
 }
 
+// historyImage is that of the puppet, loaded once: each that is loaded has a file open.
+func historyImage(t testing.TB) *runtime.Image {
+	historyOnce.Do(func() { historyPuppet = puppetImage(t) })
+	return historyPuppet
+}
+
+var (
+	historyOnce   sync.Once
+	historyPuppet *runtime.Image
+)
+
 // happening is one thing that happens to a system.
 type happening struct {
 	What string
@@ -54,16 +67,20 @@ type happening struct {
 	D    time.Duration
 	N    int
 	Late bool
+
+	Inner []happening // while an upgrade is on probation
 }
 
 func (h happening) String() string {
-	return strings.NewReplacer("Path:", "", "Then:[]", "", "Name: ", "", "Options: ", "", "D:0s", "", "Key:0", "", "Acts:[]", "", "Late:false", "").Replace(fmt.Sprintf("%+v", struct {
+	return strings.NewReplacer("Path:", "", "Then:[]", "", "Name: ", "", "Options: ", "", "D:0s", "", "Key:0", "", "Acts:[]", "", "Late:false", "", "Inner:[]", "").Replace(fmt.Sprintf("%+v", struct {
 		What string
 		Path string
 		Acts []act
 		D    time.Duration
 		N    int
 		Late bool
+
+		Inner []happening
 	}(h)))
 }
 
@@ -172,7 +189,10 @@ func drawRole(rt *rapid.T, name string, deep int) (r role) {
 	return r
 }
 
-func (r role) props(t testing.TB) host.Props {
+func (r role) props(t testing.TB) host.Props { return r.of(host.Guest(historyImage(t), "puppet")) }
+
+// of are the props of a role; base says what code it runs.
+func (r role) of(base host.Props) host.Props {
 	s := supervision.Default().WithOtherwise(r.Otherwise).WithKind(r.Kind).WithKeepChildren(r.Keep).WithShutdown(r.Shutdown).WithExceeded(r.Exceeded).WithShared(r.Shared).WithSliding(r.Sliding)
 	if r.Restarts > 0 {
 		s = s.WithMaxRestarts(r.Restarts, time.Second)
@@ -195,7 +215,7 @@ func (r role) props(t testing.TB) host.Props {
 	case 6:
 		l.Tree.Actors = 3
 	}
-	p := puppet(puppetImage(t)).WithArgs(host.Raw(scriptOf(nil, r.Start))).WithSupervision(s).WithLimits(l).WithLifetime(r.Life).WithSignificant(r.Signif)
+	p := puppetOf(base).WithArgs(host.Raw(scriptOf(nil, r.Start))).WithSupervision(s).WithLimits(l).WithLifetime(r.Life).WithSignificant(r.Signif)
 	switch {
 	case r.Crashed < 0:
 		p = p.WithCrashedMessage(host.DeadLetterCrashed())
@@ -204,7 +224,7 @@ func (r role) props(t testing.TB) host.Props {
 	}
 	var kids []host.Child
 	for _, k := range r.Children {
-		kids = append(kids, host.Child{Name: k.Name, Props: k.props(t)})
+		kids = append(kids, host.Child{Name: k.Name, Props: k.of(base)})
 	}
 	if kids != nil {
 		p = p.WithChildren(kids...)
@@ -242,6 +262,10 @@ func drawHistory(rt *rapid.T, kinds []string) (roles []role, all []happening) {
 	for i := range rapid.IntRange(1, 3).Draw(rt, "actors") {
 		roles = append(roles, drawRole(rt, fmt.Sprint("p", i), 2))
 	}
+	return roles, drawHappenings(rt, kinds)
+}
+
+func drawHappenings(rt *rapid.T, kinds []string) (all []happening) {
 	for range rapid.IntRange(1, 16).Draw(rt, "happenings") {
 		h := happening{What: rapid.SampledFrom(kinds).Draw(rt, "what"), Path: rapid.SampledFrom(paths).Draw(rt, "path")}
 		switch h.What {
@@ -251,6 +275,7 @@ func drawHistory(rt *rapid.T, kinds []string) (roles []role, all []happening) {
 			h.D = rapid.SampledFrom(durations).Draw(rt, "d")
 		case "kill":
 			h.Late = rapid.Bool().Draw(rt, "late")
+			h.N = rapid.IntRange(0, 5).Draw(rt, "glance")
 		case "cut":
 			h.Late = rapid.Bool().Draw(rt, "late")
 			h.N = rapid.IntRange(0, 40).Draw(rt, "steps")
@@ -259,7 +284,7 @@ func drawHistory(rt *rapid.T, kinds []string) (roles []role, all []happening) {
 		}
 		all = append(all, h)
 	}
-	return roles, all
+	return all
 }
 
 // optionsOf are the options of a spawn, as the test's own reader knows them.
@@ -413,6 +438,8 @@ type lived struct {
 	props Props
 	seen  []string // outside
 	long  bool     // something goes on without end
+
+	change func(*Options) // of its store; nil: nothing
 }
 
 var historySecret = host.Secret{5}
@@ -428,15 +455,29 @@ func live(t testing.TB, fs *crashfs.FS, clock *host.VirtualClock, props Props, l
 // liveAgain is a system of a history that is about to be released.
 func liveAgain(t testing.TB, fs *crashfs.FS, clock *host.VirtualClock, props Props, late bool) (*lived, *Starting, error) {
 	w := &lived{fs: fs, clock: clock, props: props}
-	random := rand.NewChaCha8([32]byte{1})
-	store, err := Open(Options{Dir: "store", FS: fs, Lazy: late, Clock: clock, space: someSpace(), Sim: &Sim{Rand: random, Segment: 64 << 10, Secret: historySecret}})
+	x, err := w.begin(t, late)
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := host.NewConfig("w").WithGuardian(supervision.Default().WithOtherwise(supervision.Restart)).WithManual().WithClock(clock).WithSpawnOptions(readOptions).WithStopGrace(time.Minute)
+	return w, x, nil
+}
+
+// begin has it begin, or come back.
+func (w *lived) begin(t testing.TB, late bool) (*Starting, error) {
+	props := w.props
+	random := rand.NewChaCha8([32]byte{1})
+	options := Options{Dir: "store", FS: w.fs, Lazy: late, Clock: w.clock, space: someSpace(), Sim: &Sim{Rand: random, Segment: 64 << 10, Secret: historySecret}}
+	if w.change != nil {
+		w.change(&options)
+	}
+	store, err := Open(options)
+	if err != nil {
+		return nil, err
+	}
+	cfg := host.NewConfig("w").WithGuardian(supervision.Default().WithOtherwise(supervision.Restart)).WithManual().WithClock(w.clock).WithSpawnOptions(readOptions).WithStopGrace(time.Minute)
 	x, err := store.Prepare(cfg, props)
 	if err != nil {
-		return nil, nil, errorsOf(err, store.Close())
+		return nil, errorsOf(err, store.Close())
 	}
 	w.System, w.store = x.System(), store
 	outside := host.Func(func(ctx *host.Context, m host.Message) error {
@@ -449,24 +490,24 @@ func liveAgain(t testing.TB, fs *crashfs.FS, clock *host.VirtualClock, props Pro
 		return nil
 	})
 	if _, err := w.Spawn("outside", outside); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	back, err := x.Recover()
 	if err != nil {
 		x.Abandon()
 		w.end(t)
-		return nil, nil, err
+		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		if !back[name] {
 			if _, err := w.Spawn(name, props[name]); err != nil {
 				x.Abandon()
 				w.end(t)
-				return nil, nil, err
+				return nil, err
 			}
 		}
 	}
-	return w, x, nil
+	return x, nil
 }
 
 func (w *lived) rest() {
@@ -559,7 +600,6 @@ var happenings = []string{
 
 // Whatever happens to durable actors, a system that is killed at rest again and again is the same as the one that never stopped.
 func TestHistories(t *testing.T) {
-	puppetImage(t)
 	var kills, endless, compared int
 	rapid.Check(t, func(rt *rapid.T) {
 		roles, all := drawHistory(rt, happenings)
@@ -667,7 +707,7 @@ func around(a, b string) string {
 // A process that dies at any time, also by a loss of power that tears what was not synced, comes back as the same system, early or late.
 // What it has said is there, and two actors that nothing else befalls have counted the same.
 func TestHistoriesThatAreCut(t *testing.T) {
-	image := puppetImage(t)
+	image := historyImage(t)
 	var cuts, endless, counted int
 	kinds := append(slices.DeleteFunc(slices.Clone(happenings), func(s string) bool { return s == "kill" }), "cut", "cut", "cut", "cut", "count", "count", "work", "work")
 	counts := script(rec(recAdd, 1), rec(0, 0, send("/user/c1", add)))
