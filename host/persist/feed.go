@@ -34,7 +34,7 @@ type feed struct {
 	cursor cursor
 	shown  *host.Envelope // the next batch
 	final  bool           // the batch that was handed out is the last one
-	doomed bool           // the events cannot be read
+	doomed error          // why the events cannot be had
 	out    bool           // a batch was handed out, and its turn has not ended
 }
 
@@ -84,7 +84,7 @@ func (f *feed) begin(r Recovery) error {
 	case f.at == failed: // whoever cannot be fed once is not tried again
 		return nil
 	}
-	f.at, f.shown, f.final, f.doomed, f.out = feeding, nil, false, false, false
+	f.at, f.shown, f.final, f.doomed, f.out = feeding, nil, false, nil, false
 	f.cursor = cursor{journal: f.journal, id: f.member.id, state: f.member.state, recovery: r}
 	return nil
 }
@@ -94,9 +94,18 @@ func (f *feed) doom(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.at != failed {
-		f.at, f.shown, f.out = feeding, refusal(err), false
-		f.doomed = true
+		f.at, f.shown, f.out, f.doomed = feeding, refusal(err), false, err
 	}
+}
+
+// errInbox is why a guest is not fed what it cannot take.
+var errInbox = fmt.Errorf("a batch of its events and snapshots does not fit its inbox, or limits.message: its module needs an inbox of %d bytes, and the feature large for events that are larger", batchBytes+8<<10)
+
+// why is why the actor cannot be fed; nil: it can.
+func (f *feed) why() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.doomed
 }
 
 // refusal says why the events cannot be had: its turn fails with that.
@@ -118,7 +127,7 @@ func (f *feed) over(well bool) {
 	}
 	f.out = false
 	switch {
-	case !well || f.doomed:
+	case !well || f.doomed != nil:
 		f.at = failed
 	case f.final:
 		f.at = passing
@@ -139,12 +148,14 @@ func (f *feed) Peek() *host.Envelope {
 	switch {
 	case f.at == passing:
 		return f.HostedMailbox.Peek()
-	case f.at == feeding && f.out: // the host has dropped it: there is no room for it
+	case f.at == feeding && f.out && f.doomed == nil: // the host has dropped it: there is no room for it
+		f.shown, f.doomed, f.out = refusal(errInbox), errInbox, false
+	case f.at == feeding && f.out:
 		f.at = failed
 	case f.at == feeding && f.shown == nil:
 		b, err := f.cursor.batch()
 		if err != nil {
-			f.shown, f.doomed = refusal(err), true
+			f.shown, f.doomed = refusal(err), err
 			break
 		}
 		f.shown = envelopes.New()

@@ -278,6 +278,10 @@ func (j *Journal) Prepare(t *record.Turn) (x Turn, ours bool, err error) {
 	case starts && !begun && err == nil:
 		err = errNoEvents
 	}
+	if why := m.feed.why(); feeds && why != nil { // the guest may not know what that envelope says
+		m.feed.over(false)
+		return x, true, record.Refuse(abi.FailureGuestError, why)
+	}
 	if err == nil && take != nil {
 		err = j.admit(m, take, &last)
 	}

@@ -76,3 +76,42 @@ func TestWhatIsRefusedIsNoFailureOfTheHost(t *testing.T) {
 		})
 	}
 }
+
+// A guest whose inbox is too small for a batch of its events fails with that reason, and is not gone without a word.
+func TestABatchThatDoesNotFit(t *testing.T) {
+	w := newWorld(t)
+	code, err := os.ReadFile(filepath.Join("..", "testdata", "puppet_batching.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := must(runtime.New(t.Context(), runtime.NewConfig()))(t)
+	defer func() { _ = engine.Close(context.Background()) }()
+	puppets := must(engine.Load(t.Context(), code, runtime.ImageConfig{Name: "puppet"}))(t)
+	stores := func(e rules.Entry) host.Raw {
+		b := abi.AppendPersist(nil, rules.AppendEntry(nil, &e))
+		return must(cbor.Marshal(slices.Concat(binary.LittleEndian.AppendUint16([]byte{0, 2}, uint16(len(b))), b)))(t)
+	}
+	spawn := func() host.Ref {
+		props := host.Guest(puppets, "puppet").WithArgs(stores(rules.Entry{Kind: rules.EntryRecover}))
+		ref := must(w.Spawn("p", w.journal.Guest(props, mailbox.New(mailbox.Bounded), 0)))(t)
+		w.run()
+		return ref
+	}
+	ref := spawn()
+	payload := must(cbor.Marshal(make([]byte, 1000)))(t)
+	const events = 20 // more than the inbox of 16 KiB takes at a time
+	for n := range uint64(events) {
+		if err := w.Tell(ref, stores(rules.Entry{Kind: rules.EntryEvent, Event: rules.Event{Number: n + 1, Type: "t", Version: 1, Payload: payload}})); err != nil {
+			t.Fatal(err)
+		}
+		w.run()
+	}
+	if got := len(w.events("/user/p")); got != events {
+		t.Fatal(got)
+	}
+	w.again()
+	reasons := w.failures(func() { spawn() })
+	if len(reasons) != 1 || !strings.Contains(reasons[0], "does not fit its inbox") {
+		t.Errorf("%q", reasons)
+	}
+}
