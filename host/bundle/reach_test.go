@@ -219,6 +219,20 @@ func TestLinksAreFollowed(t *testing.T) {
 	}
 }
 
+// The folder that crash files have by default is one that the manifest reaches, like one that it names.
+func TestTheDefaultFolderOfCrashFilesMayBeALink(t *testing.T) {
+	p := newPlace(t)
+	manifest := echoing + "recorder: {}\n"
+	if found := p.load(manifest).Reaches(); len(found) != 0 {
+		t.Error(found)
+	}
+	p.link("../out/d", "crashes")
+	found := p.load(manifest).Reaches()
+	if len(found) != 1 || found[0].Kind != service.ReachWrite || !strings.HasPrefix(found[0].Real, p.out) || found[0].Key != "recorder.dir" || found[0].Line != 5 {
+		t.Errorf("%v", found)
+	}
+}
+
 // What the bundle's folder has is not all its own: version control's records, and what guests may replace.
 func TestSharedFolders(t *testing.T) {
 	p := newPlace(t)

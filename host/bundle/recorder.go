@@ -37,7 +37,8 @@ func (c *checker) recorder(m *Manifest, v view) *Recorder {
 	}
 	dir := v.text("dir")
 	if dir == "" {
-		dir = defaultCrashes
+		dir = defaultCrashes // which may be a link that the bundle has come with
+		c.spread = append(c.spread, named{reach: service.ReachWrite, key: "recorder.dir", value: dir, line: max(v.n.Line, 1), column: max(v.n.Column, 1)})
 	}
 	if r.Dir = m.within(dir); r.Actor > r.Bytes {
 		c.At(v.n, "recorder.actor must be at most recorder.bytes: one actor cannot keep more than all")
