@@ -175,9 +175,6 @@ func TestChildrenOnOtherNodes(t *testing.T) {
 
 // The command of docs/guide/elsewhere.md runs on three nodes, and the lines of its input are answered as the page says.
 func TestTheGuideToChildrenElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three processes for some seconds, and compiles a guest")
-	}
 	thorough.SkipUnlessSlow(t)
 	block := regexp.MustCompile("(?ms)^```console\n[$] wasmactors ([^\n]+)\n(.*?)^```$").FindStringSubmatch(mustRead(t, "../../docs/guide/elsewhere.md"))
 	if block == nil {

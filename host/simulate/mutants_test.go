@@ -77,7 +77,7 @@ func TestMutantsOfTheHost(t *testing.T) {
 			t.Fatalf("%s: without a mistake, seed %d: %s", faults, seed, what)
 		}
 	}
-	if testing.Short() || race.Enabled {
+	if race.Enabled {
 		t.Skip("builds the host once more")
 	}
 	thorough.SkipUnlessSlow(t)
