@@ -15,8 +15,11 @@ import (
 // mostCodes bounds the modules that another node may tell of.
 const mostCodes = 256
 
-// codeOf is what the bundle keeps; nil: it takes no code of other nodes.
+// codeOf is what the bundle keeps; nil: it takes no code of other nodes, or there is no bundle.
 func codeOf(b *bundle.Bundle, n *cluster.Node) *admin.ClusterCode {
+	if b == nil {
+		return nil
+	}
 	all, most, ok := b.Fetched()
 	if !ok {
 		return nil
