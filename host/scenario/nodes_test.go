@@ -69,7 +69,7 @@ func TestSimulatedNodes(t *testing.T) {
 		}
 	}
 	for _, c := range []simulate.Class{simulate.NodeKill, simulate.NodePause, simulate.NodePart, simulate.Crash, simulate.Drop, simulate.Late} {
-		if met[c] < len(one)/2 {
+		if met[c] < len(one)/3 {
 			t.Errorf("too few faults: %v", met)
 		}
 	}
