@@ -115,7 +115,7 @@ func (a recorded) settle(scr *scratch) bool {
 		}
 		_, f = g.carryOut(scr, g.inst.Load(), s.now, done, s.parts, f)
 		if fuel = scr.res.Fuel; start != nil && f == nil {
-			g.inst.KeepIf(a.parent != nil && a.parent.props.strategy.CanResume(), scr.w)
+			g.inst.KeepIf(resumable(a.actor), scr.w)
 		}
 	} else {
 		ctx := a.enter(scr, s.env)

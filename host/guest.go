@@ -25,7 +25,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 			return asFailure(abi.FailureInit, err)
 		}
 		changeRules(a, func(p *Props) { p.rare = p.rare.With(func(r *seldom.Props) { r.State = nil }) }) // the incarnations after it start over
-		g.inst.KeepIf(a.parent != nil && a.parent.props.strategy.CanResume(), ctx.scr.w)
+		g.inst.KeepIf(resumable(a), ctx.scr.w)
 		return nil
 	}
 	g.keys.Draw(secretFor(g.actor), g.actor.uid, a.Incarnation())
@@ -52,7 +52,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if f != nil || a.sealed.isHeld() {
 		return f
 	}
-	g.inst.KeepIf(a.parent != nil && a.parent.props.strategy.CanResume(), ctx.scr.w)
+	g.inst.KeepIf(resumable(a), ctx.scr.w)
 	return nil
 }
 

@@ -212,8 +212,7 @@ func (a *actor) prepareRestart(scr *scratch, m *sysmail.Msg) {
 	r := &restarting{cause: cause, due: m.Delay <= 0, delay: m.Delay > 0, keep: m.How.Has(sysmail.Keep), hold: m.How.Has(sysmail.Hold)}
 	a.restart = r
 	if r.delay {
-		b, _ := a.backoff()
-		a.gate.Close(b)
+		a.gate.Close(delayRules(a))
 		due := a.Now().Add(m.Delay).UnixNano()
 		r.after(tenant{a}, m.Delay)
 		a.due.Store(due) // whoever sees it may move the clock
@@ -286,8 +285,7 @@ func (a *actor) maybeRestart(scr *scratch) {
 	if r.delay {
 		a.due.Store(0)
 		a.gate.Open()
-		b, _ := a.backoff()
-		a.gate.BeginGrace(tenant{a}, &a.life, &a.box, b)
+		a.gate.BeginGrace(tenant{a}, &a.life, &a.box, delayRules(a))
 	}
 	a.Number.Add(1)
 	noteLife(a, record.Restarted)

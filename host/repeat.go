@@ -413,6 +413,10 @@ func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {
 // it goes on.
 func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last bool) error {
 	want := r.Signal
+	with := turns
+	turns, x := decidedIn(a, want, with, last)
+	p.decided = x
+	defer func() { p.decided = decided{} }()
 	if want.What == "message" {
 		return p.step(a, r, turns, func(scr *scratch) {
 			if e := a.peek(scr); e == nil || e.Position != want.Position {
@@ -434,10 +438,10 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 			p.expect = nil
 			return
 		}
-		if last && len(turns) == 0 && runsTurns(a, m) {
+		if last && len(turns) == 0 && (x.d == nil || x.d.About == record.Delayed) && runsTurns(a, m) {
 			m.How |= sysmail.Noted
 			p.held[a.uid] = slices.Insert(p.held[a.uid], 0, *m)
-			p.put = append(p.put, putOff{a, r})
+			p.put = append(p.put, putOff{a, r, x})
 			return
 		}
 		a.system(scr, m)
@@ -453,7 +457,7 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 	if err != nil {
 		return err
 	}
-	return p.took(a, r, turns, last)
+	return p.took(a, r, with, last)
 }
 
 // crowdedOut is the child that has told an actor of a failure which logs of earlier releases say nothing else of; nil: there is none.
@@ -485,6 +489,7 @@ func (p *repeats) takeUp(i int) error {
 	}
 	m := held[at]
 	p.held[x.a.uid] = slices.Delete(held, at, at+1)
+	p.decided = x.x
 	return p.step(x.a, x.r, nil, func(scr *scratch) { x.a.system(scr, &m) })
 }
 
@@ -499,6 +504,7 @@ func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 			}
 			if m.Kind == sysmail.Restart { // its supervisor may draw another jitter now
 				m.Delay = time.Duration(want.Delay)
+				restartAsWas(&m, want)
 			}
 			p.held[a.uid] = slices.Delete(held, i, i+1)
 			return p.renews(a, &m, want)
@@ -601,6 +607,9 @@ func (p *repeats) Release() {
 		}
 	}
 	p.limits.Unlock()
+	for _, r := range p.owed {
+		tellRecorder(s, r)
+	}
 	for _, a := range all {
 		held := p.held[a.uid]
 		if g, ok := a.behaviour.(*guest); ok && g.start != nil {

@@ -131,6 +131,7 @@ func away(s *System) *dormant.Actors {
 type putOff struct {
 	a *actor
 	r *record.Record
+	x decided
 }
 
 // repeats is a system that is being rebuilt.
@@ -155,6 +156,10 @@ type repeats struct {
 	left     map[abi.Ref]bool         // actors that are not rebuilt
 	late     []*actor                 // whose last turn is in no record
 	trials   saved.Trials             // of actors that can go back to their old code
+
+	decided decided          // about the signal that is repeated
+	owed    []*record.Record // decisions of the repetition itself
+	resumes map[abi.Ref]bool // actors that go on after a failure
 
 	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits

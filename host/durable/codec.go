@@ -113,10 +113,10 @@ func decode(b []byte) (any, error) {
 
 // wrong says what no recorder would tell.
 func wrong(r *record.Record) string {
-	has := [...]bool{r.Life != nil, r.Message != nil, r.Signal != nil, r.Entry != nil, r.Exchange != nil}
+	has := [...]bool{r.Life != nil, r.Message != nil, r.Signal != nil, r.Entry != nil, r.Exchange != nil, r.Decision != nil}
 	want := map[record.Kind]int{
 		record.Began: 0, record.Restarted: 0, record.Ended: 0, record.Changed: 0, record.Accepted: 1, record.Refused: 1, record.Took: 2, record.Turned: 3,
-		record.Exchanged: 4,
+		record.Exchanged: 4, record.Decided: 5,
 	}
 	i, ok := want[r.Kind]
 	if !ok {
@@ -140,6 +140,8 @@ func wrong(r *record.Record) string {
 		return "a change of nothing"
 	case r.Exchange != nil:
 		return r.Exchange.Wrong()
+	case r.Decision != nil:
+		return r.Decision.Wrong()
 	case r.Entry != nil && (r.Entry.Done < 0 || r.Entry.Done > max(1, len(r.Entry.Mail)) || r.Entry.Ended > record.ByFailure):
 		return "an entry with other turns than messages"
 	}

@@ -24,6 +24,7 @@ import (
 // correlation, the checksum.
 // Of an exchange of code: the way, one more if its state goes on in the next record; the fingerprint; version, state and the SDK's state
 // as the old code has saved them, fuel; a part of a state.
+// Of a decision: what it is about, flags, and its fields.
 //
 // Numbers are LEB128, those that may be negative with the sign in the lowest bit. Refs and checksums are little endian. Strings and
 // bytes have their length before them, unless they are last.
@@ -289,7 +290,7 @@ func inOrder(mail []uint64, taken uint64) bool {
 	return len(mail) <= mostCounted
 }
 
-// appendOther writes a life, a signal or an exchange.
+// appendOther writes a life, a signal, an exchange or a decision.
 func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 	to, _ = c.appendHead(to, r.Kind, r.Actor, r.Time)
 	if l := r.Life; l != nil {
@@ -299,6 +300,9 @@ func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 	}
 	if r.Exchange != nil {
 		return appendExchange(to, r.Exchange)
+	}
+	if r.Decision != nil {
+		return appendDecision(to, r.Decision)
 	}
 	x := r.Signal
 	to = appendString(to, x.What)
@@ -322,6 +326,9 @@ func otherSize(r *record.Record) int {
 	}
 	if r.Exchange != nil {
 		return n + exchangeSize(r.Exchange)
+	}
+	if r.Decision != nil {
+		return n
 	}
 	n += len(r.Signal.What) + len(r.Signal.Reason)
 	if f := r.Signal.Failure; f != nil {

@@ -7,11 +7,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/race"
 	"github.com/wasmactors/wasmactors/internal/wal"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // appendRecord writes a record as a store does. most is how many bytes it would have asked for.
@@ -51,7 +53,7 @@ func randomRecord(r *rand.Rand) *record.Record {
 		}
 		return f
 	}
-	x := &record.Record{Actor: ref(), Time: int64(number()), Kind: record.Kind(1 + r.IntN(9))}
+	x := &record.Record{Actor: ref(), Time: int64(number()), Kind: record.Kind(1 + r.IntN(10))}
 	switch x.Kind {
 	case record.Refused:
 		x.Message = &record.Message{Kind: abi.Kind(r.Uint32()), Sender: ref(), Correlation: number(), Payload: []byte{1, 2, byte(r.Uint32()), 4}}
@@ -77,6 +79,18 @@ func randomRecord(r *rand.Rand) *record.Record {
 			y.State, y.More, y.Part = append(some(300), 3), maybe(), number()%(1<<16)
 		}
 		x.Exchange = y
+	case record.Decided:
+		switch d := (&record.Decision{About: record.About(1 + r.IntN(3)), Child: ref() | 1}); d.About {
+		case record.Reported:
+			d.Chosen, d.Directive = supervision.Directive(r.IntN(6)), supervision.Directive(1+r.IntN(5))
+			d.Delay, d.Group, d.Alone, d.Keep = time.Duration(number()>>1), supervision.Kind(r.IntN(3)), maybe(), maybe()
+			x.Decision = d
+		case record.Significant:
+			d.Quits, x.Decision = maybe(), d
+		case record.Delayed:
+			d.Child, d.Meanwhile, d.Stash, d.Grace, d.Overtake = 0, supervision.Meanwhile(r.IntN(3)), int(number()>>1), time.Duration(number()>>1), maybe()
+			x.Decision = d
+		}
 	case record.Turned:
 		e := &record.Entry{Incarnation: number(), First: number()}
 		for range r.IntN(1 + r.IntN(100)) {

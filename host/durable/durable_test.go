@@ -755,6 +755,7 @@ func FuzzDecode(f *testing.F) {
 		{Kind: record.Took, Actor: 1, Signal: &record.Signal{What: "stop", Failure: &abi.Failure{Reason: "x"}}},
 		{Kind: record.Turned, Actor: 1, Entry: &record.Entry{Mail: []uint64{1, 2}, Done: 2, Outbox: []uint32{7, 0, 0}}},
 		{Kind: record.Exchanged, Actor: 1, Exchange: &record.Exchange{Code: make([]byte, record.FingerprintBytes), Way: record.Copied, State: []byte{1}}},
+		{Kind: record.Decided, Actor: 1, Decision: &record.Decision{About: record.Reported, Child: 2, Chosen: 2, Directive: 3, Group: 1, Keep: true}},
 	} {
 		b, err := encode(tagActor, r)
 		if err != nil {

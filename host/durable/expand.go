@@ -146,6 +146,8 @@ func (p *parser) record(c *shared) *record.Record {
 		r.Signal = p.signal()
 	case record.Exchanged:
 		r.Exchange = p.exchange()
+	case record.Decided:
+		r.Decision = p.decision()
 	default:
 		p.fail(fmt.Sprintf("its kind is %d", r.Kind))
 	}

@@ -386,7 +386,7 @@ func (x *Starting) forget(at []wal.Position, gone map[string]wal.Position) error
 				until[r.Actor] = end
 			}
 		}
-		if at[i] < until[r.Actor] || r.Kind == record.Took && strings.HasPrefix(r.Signal.What, "child-") && at[i] < until[r.Signal.From] {
+		if at[i] < until[r.Actor] || r.Kind == record.Took && strings.HasPrefix(r.Signal.What, "child-") && at[i] < until[r.Signal.From] || r.Kind == record.Decided && at[i] < until[r.Decision.Child] {
 			continue // also what the guardian was told of one
 		}
 		left = append(left, *r)

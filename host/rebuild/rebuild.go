@@ -81,9 +81,10 @@ func (r *Rebuilt) Rest(x *dormant.Actors) error {
 // Repeat repeats the records. It is called once. After an error the system can only be closed.
 func (r *Rebuilt) Repeat(records []record.Record) error {
 	turns, last := causes(records)
+	r.port.Resumes(resumed(records))
 	for i := range records {
 		x := &records[i]
-		if own(x) && turns[i] == nil {
+		if own(x) && turns[i] == nil || x.Kind == record.Decided {
 			continue // it comes with its signal
 		}
 		var of []*record.Record
@@ -105,7 +106,18 @@ func (r *Rebuilt) Forget(path string, ref abi.Ref) error { return r.port.Forgott
 // own reports whether a turn was no message's.
 func own(r *record.Record) bool { return r.Kind == record.Turned && len(r.Entry.Mail) == 0 }
 
-// causes finds for each signal the turns that it has led to, by its place, and the place of the last thing that each actor
+// resumed are the actors that have gone on after a failure of their own.
+func resumed(records []record.Record) map[abi.Ref]bool {
+	all := map[abi.Ref]bool{}
+	for i := range records {
+		if r := &records[i]; r.Kind == record.Took && r.Signal.What == "resume" {
+			all[r.Actor] = true
+		}
+	}
+	return all
+}
+
+// causes finds for each signal the turns that it has led to and what was decided about it, by its place, and the place of the last thing that each actor
 // has done: after a signal, its turn or its end. An own turn of an actor without a signal has an entry of its own.
 func causes(records []record.Record) (turns map[int][]*record.Record, last map[abi.Ref]int) {
 	turns, last = map[int][]*record.Record{}, map[abi.Ref]int{}
@@ -115,6 +127,11 @@ func causes(records []record.Record) (turns map[int][]*record.Record, last map[a
 		at, before := taken[r.Actor]
 		switch {
 		case r.Kind == record.Accepted, r.Kind == record.Refused, r.Kind == record.Changed:
+			continue
+		case r.Kind == record.Decided:
+			if before && records[at].Kind == record.Took && (r.Decision.Child == 0 || r.Decision.Child == records[at].Signal.From) {
+				turns[at] = append(turns[at], r)
+			}
 			continue
 		case own(r) && before && records[at].Kind == record.Took:
 			turns[at] = append(turns[at], r)

@@ -134,9 +134,10 @@ const (
 	Refused                   // Message, see Refusal: the actor was sent it and has not taken it in
 	Changed                   // Life: its limits are other ones from now on
 	Exchanged                 // Exchange: it goes on with other code
+	Decided                   // Decision: what a strategy has said about the signal that the actor took last
 )
 
-var kinds = [...]string{"", "began", "restarted", "ended", "accepted", "took", "turned", "refused", "changed", "exchanged"}
+var kinds = [...]string{"", "began", "restarted", "ended", "accepted", "took", "turned", "refused", "changed", "exchanged", "decided"}
 
 // String is the kind's name.
 func (k Kind) String() string {
@@ -159,9 +160,10 @@ type Record struct {
 	Entry   *Entry   `cbor:"7,keyasint,omitempty"`
 
 	Exchange *Exchange `cbor:"8,keyasint,omitempty"`
+	Decision *Decision `cbor:"9,keyasint,omitempty"`
 }
 
-// Life is an actor. Its strategy and capabilities are its props', which are not recorded.
+// Life is an actor. Its strategy and capabilities are its props', which are not recorded: see Decision for what a strategy has said.
 type Life struct {
 	Path        string  `cbor:"1,keyasint"` // with scheme and system
 	Type        string  `cbor:"2,keyasint"` // of its props

@@ -21,8 +21,10 @@ type Port interface {
 	// Rest is called before Restore, with actors of the checkpoint that stay there until something comes for them. Those that cannot are
 	// restored at once.
 	Rest(x *dormant.Actors) error
+	// Resumes is called before Apply, with the actors that records say have gone on after a failure.
+	Resumes(refs map[abi.Ref]bool)
 	// Apply repeats a record. With a record of a signal come those of the turns that dealing with it has led to, which are
-	// not applied by themselves. last says that nothing else of the actor is recorded. An error says that
+	// not applied by themselves, and of what was decided about it. last says that nothing else of the actor is recorded. An error says that
 	// the system is no longer like the one that was recorded.
 	Apply(r *record.Record, turns []*record.Record, last bool) error
 	// Forgotten says that an actor below /user had a ref which no later life of it may have.

@@ -60,6 +60,9 @@ type parent struct {
 	inbox   []func()
 	trace   []string // what the children have done
 	made    []string // decisions
+	noted   []Verdict
+	was     Verdict // what is repeated, if repeats
+	repeats bool
 	notes   []string // of each of them
 	quit    string
 	failed  *abi.Failure
@@ -122,6 +125,8 @@ func (p *parent) Decided(k *kid, _ *Report, o Outcome) {
 	p.made = append(p.made, fmt.Sprintf("%s: %v", k.name, o.Directive))
 	p.notes = append(p.notes, o.Note)
 }
+func (p *parent) Was(k *kid) (Verdict, bool) { return p.was, p.repeats }
+func (p *parent) Note(k *kid, v Verdict)     { p.noted = append(p.noted, v) }
 func (p *parent) Again(k *kid, r Report) {
 	p.inbox = append(p.inbox, func() { p.s.Report(p, k.member, &r) })
 }

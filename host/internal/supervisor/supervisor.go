@@ -44,6 +44,10 @@ type Parent[C Child] interface {
 	Quit(reason string)
 	// Decided says what was decided about a report.
 	Decided(child C, r *Report, o Outcome)
+	// Was is what was decided about a child when this was recorded; false if nothing is repeated, or nothing of it is known.
+	Was(child C) (Verdict, bool)
+	// Note has a decision about a child recorded, before it is carried out.
+	Note(child C, v Verdict)
 	// Again delivers a report of a child once more, as if it had just come.
 	Again(child C, r Report)
 }
@@ -67,6 +71,18 @@ type Outcome struct {
 	supervision.Decision
 	Note string // why the directive is not the strategy's, empty if it is
 	At   time.Time
+}
+
+// Verdict is a decision in all that depends on the strategy, as it is recorded. One about a report has a directive.
+type Verdict struct {
+	Chosen    supervision.Directive // before limits; Ask: the actor could not be asked yet; 0: the child has stopped itself
+	Directive supervision.Directive
+	Delay     time.Duration
+	Group     supervision.Kind
+	Alone     bool
+	Keep      bool
+	Asked     bool // only of what is repeated: the actor was asked, in a turn
+	Quits     bool // about the end of a significant child: the actor stops, too
 }
 
 // OrderKind is what a child is to do.
@@ -207,19 +223,26 @@ func (s *Supervisor[C]) Report(p Parent[C], m *family.Member[C], r *Report) {
 		return
 	}
 	child := m.Child
+	was, _ := p.Was(child)
 	if r.Ended {
 		now := look(p, m)
 		d := s.strategy.Stopped(&m.Record, &s.group, child.Lifetime(), now, p.Rand())
 		r.Failure = &abi.Failure{Kind: abi.FailureExit, Reason: "a permanent actor has ended: " + r.Reason}
-		s.carryOut(p, m, r, d, "", now)
+		s.carryOut(p, m, r, 0, d, "", now, was)
 		return
 	}
 	directive := r.Directive
 	if directive == 0 {
 		directive = s.strategy.Decide(child.Type(), r.Failure)
 	}
+	if was.Asked && r.Directive == 0 {
+		directive = supervision.Ask
+	} else if was.Chosen != 0 {
+		directive = was.Chosen
+	}
 	if directive == supervision.Ask {
 		if p.Suspended() > 0 {
+			p.Note(child, Verdict{Chosen: supervision.Ask})
 			s.wait(m, r)
 			return
 		}
@@ -241,7 +264,7 @@ func (s *Supervisor[C]) Report(p Parent[C], m *family.Member[C], r *Report) {
 			note = "there is no room, trying again later"
 		}
 	}
-	s.carryOut(p, m, r, d, note, now)
+	s.carryOut(p, m, r, directive, d, note, now, was)
 }
 
 // ask makes the actor itself decide. If it does not, the default decider does,
@@ -270,11 +293,16 @@ func look[C Child](p Parent[C], m *family.Member[C]) time.Time {
 
 const withSibling = "stopped with a sibling that failed"
 
-// carryOut does what was decided about a child.
-func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d supervision.Decision, note string, now time.Time) {
+// carryOut does what was decided about a child: now, or when that was recorded. Then the present strategy counts the failure, and nothing
+// else.
+func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, chosen supervision.Directive, d supervision.Decision, note string, now time.Time, was Verdict) {
+	v := Verdict{Chosen: chosen, Group: s.strategy.Kind(), Alone: d.Alone, Keep: s.strategy.KeepChildren()}
+	if was.Directive != 0 {
+		v = was
+	}
 	members := s.alone(m)
-	if !d.Alone {
-		members = s.concerned(m)
+	if !v.Alone {
+		members = s.concerned(m, v.Group)
 	}
 	if d.Directive == supervision.Restart && !s.permitted(m, members, now) {
 		d.Directive, d.Delay, d.Refused = s.strategy.Exceeded(), 0, "more restarts of a sibling than allowed"
@@ -282,13 +310,19 @@ func (s *Supervisor[C]) carryOut(p Parent[C], m *family.Member[C], r *Report, d 
 	if d.Refused != "" {
 		note = d.Refused
 	}
+	if was.Directive != 0 {
+		d.Directive, d.Delay, d.Alone = v.Directive, v.Delay, v.Alone
+	} else {
+		v.Directive, v.Delay = d.Directive, d.Delay
+		p.Note(m.Child, v)
+	}
 	p.Decided(m.Child, r, Outcome{d, note, now})
 	switch d.Directive {
 	case supervision.Resume:
 		s.Order(p, m, Order{Kind: Resume})
 	case supervision.Restart:
-		o := Order{Kind: Restart, Failure: r.Failure, Delay: d.Delay, Keep: s.strategy.KeepChildren()}
-		if s.strategy.Kind() == supervision.RestForOne && (len(members) > 1 || s.sequence != nil) {
+		o := Order{Kind: Restart, Failure: r.Failure, Delay: d.Delay, Keep: v.Keep}
+		if v.Group == supervision.RestForOne && (len(members) > 1 || s.sequence != nil) {
 			s.restartInOrder(p, m, members, o)
 			return
 		}
@@ -333,12 +367,12 @@ func restartOf[C Child](k, failed *family.Member[C], o Order) Order {
 }
 
 // concerned returns the children that a directive about m applies to, m included, in the order in which they were started.
-func (s *Supervisor[C]) concerned(m *family.Member[C]) []*family.Member[C] {
-	if s.strategy.Kind() == supervision.OneForOne {
+func (s *Supervisor[C]) concerned(m *family.Member[C], group supervision.Kind) []*family.Member[C] {
+	if group == supervision.OneForOne {
 		return s.alone(m)
 	}
 	all := s.Family.Members()
-	if s.strategy.Kind() == supervision.AllForOne {
+	if group == supervision.AllForOne {
 		return all
 	}
 	for i, k := range all {
@@ -437,15 +471,28 @@ func (s *Supervisor[C]) significantEnded(p Parent[C], child C) {
 	if !child.Significant() || p.State() != life.Running {
 		return
 	}
+	was, repeated := p.Was(child)
+	if !repeated {
+		was.Quits = s.ends()
+		p.Note(child, was)
+	}
+	if !was.Quits {
+		return
+	}
+	p.Quit("its significant child " + child.Name() + " has ended")
+}
+
+// ends reports whether a supervisor stops now that a significant child has ended.
+func (s *Supervisor[C]) ends() bool {
 	switch s.strategy.Shutdown() {
 	case supervision.ShutdownNever:
-		return
+		return false
 	case supervision.ShutdownAll:
 		for _, k := range s.Family.Children() {
 			if k.Significant() {
-				return
+				return false
 			}
 		}
 	}
-	p.Quit("its significant child " + child.Name() + " has ended")
+	return true
 }
