@@ -336,11 +336,11 @@ func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (props *Pr
 		}
 		props = &made
 	default:
-		named := named(parent.rules.Load().children, name)
-		if named == nil {
-			return nil, fmt.Errorf("%s starts no such child now: it must start those that it has had, or be forgotten by the store", parent.path)
+		made, err := p.propsOfChild(parent, name, x.Type, x.Ref)
+		if err != nil {
+			return nil, err
 		}
-		props = new(*named)
+		props = &made
 	}
 	props.args = Raw(w.Args)
 	return props, fits(props, x.Type)

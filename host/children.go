@@ -113,6 +113,10 @@ func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*famil
 // startChildren starts the children that the props name, unless they have survived.
 func (a *actor) startChildren(scr *scratch) {
 	children := a.rules.Load().children
+	if p := a.sys.repeats.Load().of(a); p != nil {
+		p.startChildren(a, scr, children)
+		return
+	}
 	for i := range children {
 		k := &children[i]
 		if a.child(k.Name) == nil {

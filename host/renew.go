@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/family"
+	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 )
@@ -173,12 +174,14 @@ func (a *actor) renewChild(scr *scratch, k *family.Member[*actor], before []Chil
 	p := named(a.rules.Load().children, k.Name())
 	order := restartOrder(o.cause)
 	order.Keep, order.Delay, order.Now, order.Renewal = o.keep, o.owed, true, &renewal{p}
-	switch {
-	case p != nil && alike(k.Child.props, p):
-	case p == nil && o.keep && named(before, k.Name()) == nil: // one that it has spawned itself
-	default:
+	stays := p != nil && alike(k.Child.props, p) ||
+		p == nil && o.keep && named(before, k.Name()) == nil // one that it has spawned itself
+	if p := a.sys.repeats.Load().of(a); p != nil {
+		stays = p.stays(k.Child, stays)
+	}
+	if !stays {
 		watching{a, scr}.dropRef(k.Child.uid)
-		a.super.Order(a.in(scr), k, stopOrder("the props of its parent have changed"))
+		a.super.Order(a.in(scr), k, stopOrder(rebuild.RemovedReason))
 		return false
 	}
 	a.super.Order(a.in(scr), k, order)

@@ -50,7 +50,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &rebuild.PastClock{Clock: cfg.clock}, turns: &rebuild.PastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
+		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{}, now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
 	s, err := New(cfg)
@@ -242,8 +242,9 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 }
 
 // Apply implements rebuild.Port.
-func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (err error) {
-	a := p.sys.here(r.Actor)
+func (p *repeats) Apply(r *record.Record, x rebuild.Ahead) (err error) {
+	a, turns, last := p.sys.here(r.Actor), x.Turns, x.Last
+	p.ahead = x
 	defer func() {
 		if err != nil && r.Life == nil {
 			path := fmt.Sprintf("actor %016x", uint64(r.Actor))
@@ -251,6 +252,9 @@ func (p *repeats) Apply(r *record.Record, turns []*record.Record, last bool) (er
 				path = a.path
 			}
 			err = fmt.Errorf("%s: %w", path, err)
+		}
+		if err != nil && p.removed[r.Actor] != nil {
+			err = fmt.Errorf("%w; %w", err, notStartedNow(p.removed[r.Actor]))
 		}
 	}()
 	switch {
@@ -441,7 +445,7 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 		if last && len(turns) == 0 && (x.d == nil || x.d.About == record.Delayed) && runsTurns(a, m) {
 			m.How |= sysmail.Noted
 			p.held[a.uid] = slices.Insert(p.held[a.uid], 0, *m)
-			p.put = append(p.put, putOff{a, r, x})
+			p.put = append(p.put, putOff{a, r, x, p.ahead})
 			return
 		}
 		a.system(scr, m)
@@ -490,6 +494,8 @@ func (p *repeats) takeUp(i int) error {
 	m := held[at]
 	p.held[x.a.uid] = slices.Delete(held, at, at+1)
 	p.decided = x.x
+	defer func(now rebuild.Ahead) { p.ahead = now }(p.ahead)
+	p.ahead = x.ahead
 	return p.step(x.a, x.r, nil, func(scr *scratch) { x.a.system(scr, &m) })
 }
 
@@ -513,10 +519,13 @@ func (p *repeats) take(a *actor, want *record.Signal) *sysmail.Msg {
 	return p.renews(a, systemMessage(a, want), want)
 }
 
-// renewed is what a recorded restart has changed of an actor; nil: nothing. Children and grants are those of its present props.
-func (p *repeats) renewed(a *actor, s *record.Signal) *renewal {
+// renewalOf is what a recorded restart has changed of an actor; nil: nothing. Children and grants are those of its present props.
+func (p *repeats) renewalOf(a *actor, s *record.Signal) *renewal {
 	if !sysmail.How(s.How).Has(sysmail.Renews) {
 		return nil
+	}
+	if s.What == "renew" {
+		p.renewed[s.From]++ // which its supervisor has restart
 	}
 	l := p.renewals[a.uid]
 	delete(p.renewals, a.uid)
@@ -533,7 +542,7 @@ func (p *repeats) renews(a *actor, m *sysmail.Msg, want *record.Signal) *sysmail
 	if m == nil {
 		return nil
 	}
-	if n := p.renewed(a, want); n != nil {
+	if n := p.renewalOf(a, want); n != nil {
 		m.Detail, m.How = n, m.How&^sysmail.Renews
 	}
 	return m
@@ -580,7 +589,10 @@ func (p *repeats) Forgotten(path string, ref abi.Ref) error {
 }
 
 // Repeated implements rebuild.Port.
-func (p *repeats) Repeated() { p.over.Store(true) }
+func (p *repeats) Repeated() error {
+	p.over.Store(true)
+	return p.leftOver()
+}
 
 // Release implements rebuild.Port.
 func (p *repeats) Release() {
@@ -602,6 +614,7 @@ func (p *repeats) Release() {
 	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
 	p.limits.Lock()
 	if p.released = true; s.durable != nil {
+		p.noteUnnoted()
 		for _, a := range treeOf(s) {
 			p.limitNow(a)
 		}

@@ -127,11 +127,12 @@ func away(s *System) *dormant.Actors {
 	return s.durable.away.Load()
 }
 
-// putOff is an actor whose last signal is left for the system, and its record.
+// putOff is an actor whose last signal is left for the system, its record, and what comes after that.
 type putOff struct {
-	a *actor
-	r *record.Record
-	x decided
+	a     *actor
+	r     *record.Record
+	x     decided
+	ahead rebuild.Ahead
 }
 
 // repeats is a system that is being rebuilt.
@@ -164,6 +165,12 @@ type repeats struct {
 	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
 	known        map[abi.Ref]bool   // actors whose limits are in the records
+
+	ahead    rebuild.Ahead      // of the record that is repeated
+	hostRefs map[abi.Ref]uint64 // how many refs of children an actor has given that are in records
+	renewed  map[abi.Ref]int    // how many renewals of an actor are repeated
+	removed  map[abi.Ref]*actor // children that the props of their parent do not name now: their parents
+	unnoted  []*actor           // children whose beginning is in no record
 
 	over atomic.Bool // all is repeated, and what is spawned is new
 

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,13 +36,23 @@ func TestRenewedActors(t *testing.T) {
 		{"the same, with a child", with(1, "k"), with(1, "k")},
 		{"arguments", with(1), with(2)},
 		{"arguments of children", with(1, "k", "l"), with(2, "k", "l")},
+		{"an added child", with(1, "k"), with(1, "j", "k", "l")},
+		{"the first child", with(1), with(1, "k")},
+		{"a removed child", with(1, "j", "k", "l"), with(1, "l")},
+		{"the last child", with(1, "k"), with(1)},
+		{"others", with(1, "j", "k"), with(2, "k", "l")},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		test := func(t *testing.T, checkpoint bool) {
 			w, err := live(t, crashfs.New(), host.NewVirtualClock(begun), c.a, false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.rest()
+			if checkpoint {
+				if err := w.store.Checkpoint(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
 			ref, err := w.Lookup("/user/p")
 			if err == nil {
 				err = w.Operate().Renew(ref, c.b["p"])
@@ -49,11 +60,16 @@ func TestRenewedActors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			recorded := false // that children are taken away
 			check := func(when string, want map[string]string) {
 				back, err := live(t, w.fs.Copy(), host.NewVirtualClock(begun), c.b, false)
+				if err != nil && want == nil && !recorded && strings.Contains(err.Error(), "starts no such child now") {
+					return // as after an edit of the manifest alone
+				}
 				if err != nil {
 					t.Fatalf("%s: %v", when, err)
 				}
+				recorded = true
 				back.rest()
 				for path, x := range want {
 					if got := back.look()[path]; got != x {
@@ -67,6 +83,8 @@ func TestRenewedActors(t *testing.T) {
 			}
 			check("at the end", w.look())
 			w.end(t)
-		})
+		}
+		t.Run(c.name, func(t *testing.T) { test(t, false) })
+		t.Run(c.name+", behind a checkpoint", func(t *testing.T) { test(t, true) })
 	}
 }

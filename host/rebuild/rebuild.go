@@ -15,6 +15,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 )
 
@@ -82,20 +83,24 @@ func (r *Rebuilt) Rest(x *dormant.Actors) error {
 func (r *Rebuilt) Repeat(records []record.Record) error {
 	turns, last := causes(records)
 	r.port.Resumes(resumed(records))
+	born, latest := births(records)
+	fates := fates(records)
 	for i := range records {
 		x := &records[i]
 		if own(x) && turns[i] == nil || x.Kind == record.Decided {
 			continue // it comes with its signal
 		}
-		var of []*record.Record
+		ahead := rebuild.Ahead{Last: last[x.Actor] == i, Latest: latest[x.Actor] == i, Born: born[i], Fates: fates}
 		if x.Kind == record.Took {
-			of = turns[i]
+			ahead.Turns = turns[i]
 		}
-		if err := r.port.Apply(x, of, last[x.Actor] == i); err != nil {
+		if err := r.port.Apply(x, ahead); err != nil {
 			return fmt.Errorf("rebuild: record %d (%v): %w", i, x.Kind, err)
 		}
 	}
-	r.port.Repeated()
+	if err := r.port.Repeated(); err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
 	return nil
 }
 
@@ -143,6 +148,55 @@ func causes(records []record.Record) (turns map[int][]*record.Record, last map[a
 		last[r.Actor] = i
 	}
 	return turns, last
+}
+
+// births finds the children that have begun since the start of their parent or its last turn, by the place of that or of the signal that has
+// led to it, and the last such place of each actor. Between the turn of a start and its children the actor may take signals: they wait
+// until the turn is durable.
+func births(records []record.Record) (born map[int][]*record.Record, latest map[abi.Ref]int) {
+	born, latest = map[int][]*record.Record{}, map[abi.Ref]int{}
+	taken := map[abi.Ref]int{}
+	for i := range records {
+		r := &records[i]
+		at, before := taken[r.Actor]
+		switch {
+		case r.Kind == record.Began:
+			if at, known := latest[r.Life.Parent]; known {
+				born[at] = append(born[at], r)
+			}
+		case r.Kind == record.Took:
+			taken[r.Actor] = i
+			switch r.Signal.What {
+			case "start", "begin", "restart", "restart-due":
+				latest[r.Actor] = i
+			}
+		case own(r) && before && records[at].Kind == record.Took:
+			latest[r.Actor] = at
+		case r.Kind == record.Turned:
+			taken[r.Actor], latest[r.Actor] = i, i
+		}
+	}
+	return born, latest
+}
+
+// fates are those of all actors that records are about.
+func fates(records []record.Record) map[abi.Ref]rebuild.Fate {
+	all := map[abi.Ref]rebuild.Fate{}
+	for i := range records {
+		r := &records[i]
+		f := all[r.Actor]
+		switch s := r.Signal; {
+		case r.Kind == record.Began:
+			f.Began = true
+		case r.Kind != record.Took:
+		case s.Reason == rebuild.RemovedReason:
+			f.Removed = true
+		case s.What == "restart" && sysmail.How(s.How).Has(sysmail.Renews):
+			f.Renewed++
+		}
+		all[r.Actor] = f
+	}
+	return all
 }
 
 // System is the system. Its actors can be looked at, and are held.

@@ -23,17 +23,35 @@ type Port interface {
 	Rest(x *dormant.Actors) error
 	// Resumes is called before Apply, with the actors that records say have gone on after a failure.
 	Resumes(refs map[abi.Ref]bool)
-	// Apply repeats a record. With a record of a signal come those of the turns that dealing with it has led to, which are
-	// not applied by themselves, and of what was decided about it. last says that nothing else of the actor is recorded. An error says that
-	// the system is no longer like the one that was recorded.
-	Apply(r *record.Record, turns []*record.Record, last bool) error
+	// Apply repeats a record. An error says that the system is no longer like the one that was recorded.
+	Apply(r *record.Record, x Ahead) error
 	// Forgotten says that an actor below /user had a ref which no later life of it may have.
 	Forgotten(path string, ref abi.Ref) error
-	// Repeated says that no record is left. What is spawned from now on is new, and recorded.
-	Repeated()
+	// Repeated says that no record is left. What is spawned from now on is new, and recorded. An error says that an actor is left that
+	// nobody starts any more.
+	Repeated() error
 	// Release lets the system go on: what was sent and is in no record is delivered.
 	Release()
 }
+
+// Ahead is what the records say that come after one.
+type Ahead struct {
+	Turns  []*record.Record // that dealing with its signal has led to: they are not applied by themselves
+	Last   bool             // nothing else of the actor is recorded
+	Born   []*record.Record // of children, before the actor's next turn
+	Latest bool             // it has no later turn: the records may have been cut off before its children began
+	Fates  map[abi.Ref]Fate // of all actors that records are about
+}
+
+// Fate is what becomes of an actor in the records.
+type Fate struct {
+	Began   bool // in these records
+	Renewed int  // how many restarts it has that belong to a renewal
+	Removed bool // it is told to stop by a renewal of its parent
+}
+
+// RemovedReason is the reason of the stop of a child that its parent's new props do not name. It is in stores.
+const RemovedReason = "the props of its parent have changed"
 
 // ErrCode says that an actor's module, or what it begins with, is not that of the records.
 var ErrCode = errors.New("its code has changed since its state was recorded")

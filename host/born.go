@@ -1,0 +1,136 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/record"
+)
+
+// The children that props name may be others than when the records were made: a renewal, or another manifest, has added some or taken
+// some away. A start that is repeated starts those that began then, with the refs that they had.
+
+// mostSkipped is how many refs an actor may give in a row to children that have not begun.
+const mostSkipped = 1 << 12
+
+// startChildren starts the children again that began when a recorded start had ended. Those that are in no record are started if the
+// records may have been cut off before them.
+func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
+	f := &a.super.Family
+	auto, had := f.Counters()
+	next, known := p.hostRefs[a.uid]
+	if !known {
+		next = had
+	}
+	at := func(n uint64) abi.Ref {
+		f.SetCounters(auto, n)
+		return a.nextHostRef()
+	}
+	lacks := map[string]uint64{} // children that are not there, and the ref of each if all are started
+	for i := range children {
+		if _, twice := lacks[children[i].Name]; !twice && a.child(children[i].Name) == nil {
+			lacks[children[i].Name] = had + uint64(len(lacks))
+		}
+	}
+	end := had + uint64(len(lacks))
+	for _, r := range p.ahead.Born {
+		name, err := nameBelow(a, r.Life.Path)
+		if err != nil || a.sys.here(r.Actor) != nil {
+			continue // one that it has spawned itself
+		}
+		n := next
+		for n < next+mostSkipped && at(n) != r.Actor {
+			n++
+		}
+		if n == next+mostSkipped {
+			continue
+		}
+		next = n + 1
+		delete(lacks, name)
+		props, err := p.propsOfChild(a, name, r.Life.Type, r.Actor)
+		if err == nil {
+			_, err = a.spawn(scr, name, &props, r.Actor)
+		}
+		if err != nil {
+			p.err = cmp.Or(p.err, fmt.Errorf("the child %q: %w", name, err))
+		}
+	}
+	for i := range children {
+		k := &children[i]
+		n, there := lacks[k.Name]
+		if n = max(n, next); !there {
+			continue
+		}
+		ref := at(n)
+		fate, about := p.ahead.Fates[ref]
+		if (!about || fate.Began) && !p.ahead.Latest { // earlier releases may have no record of its beginning, and others of it
+			continue
+		}
+		next = n + 1
+		if child, err := a.spawn(scr, k.Name, &k.Props, ref); err == nil {
+			p.unnoted = append(p.unnoted, child)
+		}
+	}
+	p.hostRefs[a.uid] = next
+	f.SetCounters(auto, max(next, end))
+}
+
+// propsOfChild are the props of a child of a type that an actor has started because its props named it. If they do not any more the child
+// is made like one that the actor spawns: it must have ended when all is repeated.
+func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref) (Props, error) {
+	if k := named(a.rules.Load().children, name); k != nil && k.typ == typ {
+		return *k, nil
+	}
+	g, ok := a.behaviour.(*guest)
+	if !ok {
+		return Props{}, notStartedNow(a)
+	}
+	made, err := g.childProps(typ, nil)
+	if err != nil {
+		return Props{}, fmt.Errorf("%w; %w", notStartedNow(a), err)
+	}
+	made.spawned = false
+	p.removed[ref] = a
+	return made, nil
+}
+
+// stays reports whether a child stays when its parent is renewed: as it did then, or as follows from the present props.
+func (p *repeats) stays(k *actor, now bool) bool {
+	fate := p.ahead.Fates[k.uid]
+	stays := fate.Renewed > p.renewed[k.uid] || now && !fate.Removed && p.removed[k.uid] == nil
+	if stays {
+		p.renewed[k.uid]++
+	} else {
+		delete(p.removed, k.uid)
+	}
+	return stays
+}
+
+// leftOver is an error if a child is left that its parent would not start now, and no renewal has stopped.
+func (p *repeats) leftOver() error {
+	var first *actor
+	for ref := range p.removed {
+		if a := p.sys.here(ref); a != nil && !a.life.State().Ending() && a.life.State() != life.Stopped && (first == nil || a.path < first.path) {
+			first = a
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", first.path, notStartedNow(first.parent))
+}
+
+// noteUnnoted tells the recorder of children that were started again and whose beginning is in no record.
+func (p *repeats) noteUnnoted() {
+	slices.SortFunc(p.unnoted, func(a, b *actor) int { return cmp.Compare(len(a.elements), len(b.elements)) })
+	for _, a := range p.unnoted {
+		if p.sys.here(a.uid) == a && !p.known[a.uid] {
+			noteLife(a, record.Began)
+			p.known[a.uid] = true
+		}
+	}
+	p.unnoted = nil
+}
