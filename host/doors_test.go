@@ -30,6 +30,7 @@ var looksHere = map[string]string{
 	"refof.go":      "guesses are counted for actors of this node",
 	"refused.go":    "operators' questions are answered on the actor's node",
 	"renew.go":      "operators' orders are given on the actor's node",
+	"born.go":       "children whose beginning is repeated",
 	"repeat.go":     "what is repeated was recorded on this node",
 	"swap.go":       "code is exchanged on the actor's node",
 	"effect.go":     "services of this node keep the keys of requests",
