@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/record"
 )
 
@@ -50,7 +49,7 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 		}
 		next = n + 1
 		delete(lacks, name)
-		props, err := p.propsOfChild(a, name, r.Life.Type, r.Actor)
+		props, err := p.bornOf(a, name, r.Life.Type, r.Actor)
 		if err == nil {
 			_, err = a.spawn(scr, name, &props, r.Actor)
 		}
@@ -78,25 +77,6 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 	f.SetCounters(auto, max(next, end))
 }
 
-// propsOfChild are the props of a child of a type that an actor has started because its props named it. If they do not any more the child
-// is made like one that the actor spawns: it must have ended when all is repeated.
-func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref) (Props, error) {
-	if k := named(a.rules.Load().children, name); k != nil && k.typ == typ {
-		return *k, nil
-	}
-	g, ok := a.behaviour.(*guest)
-	if !ok {
-		return Props{}, notStartedNow(a)
-	}
-	made, err := g.childProps(typ, nil)
-	if err != nil {
-		return Props{}, fmt.Errorf("%w; %w", notStartedNow(a), err)
-	}
-	made.spawned = false
-	p.removed[ref] = a
-	return made, nil
-}
-
 // stays reports whether a child stays when its parent is renewed: as it did then, or as follows from the present props.
 func (p *repeats) stays(k *actor, now bool) bool {
 	fate := p.ahead.Fates[k.uid]
@@ -107,20 +87,6 @@ func (p *repeats) stays(k *actor, now bool) bool {
 		delete(p.removed, k.uid)
 	}
 	return stays
-}
-
-// leftOver is an error if a child is left that its parent would not start now, and no renewal has stopped.
-func (p *repeats) leftOver() error {
-	var first *actor
-	for ref := range p.removed {
-		if a := p.sys.here(ref); a != nil && !a.life.State().Ending() && a.life.State() != life.Stopped && (first == nil || a.path < first.path) {
-			first = a
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", first.path, notStartedNow(first.parent))
 }
 
 // noteUnnoted tells the recorder of children that were started again and whose beginning is in no record.

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -9,28 +8,6 @@ import (
 )
 
 // What strategies decide about durable actors is recorded: the strategy may be another one when it is repeated.
-
-// decided is what a repetition knows of the decision about the signal that its actor deals with.
-type decided struct {
-	d     *record.Decision // nil: it is in no record
-	asked bool             // the actor has decided itself, in a turn
-	last  bool             // nothing that came after the signal is known to the actor
-}
-
-// decidedIn takes what was decided about a signal from what comes with it; the rest are turns.
-func decidedIn(a *actor, s *record.Signal, with []*record.Record, last bool) (turns []*record.Record, x decided) {
-	x.last = last
-	for _, r := range with {
-		if r.Decision == nil {
-			turns = append(turns, r)
-		} else {
-			x.d = r.Decision
-		}
-	}
-	g, ok := a.behaviour.(*guest)
-	x.asked = ok && g.start == nil && len(turns) > 0 && s.What == "child-failed"
-	return turns, x
-}
 
 // was is what is repeated of a question to a strategy; nil: nothing is known of it.
 func (p *repeats) was(a *actor, about record.About) *record.Decision {
@@ -114,6 +91,3 @@ func resumable(a *actor) bool {
 	p := a.sys.repeats.Load()
 	return a.parent.props.strategy.CanResume() || p != nil && !p.over.Load() && p.resumes[a.uid]
 }
-
-// Resumes implements rebuild.Port.
-func (p *repeats) Resumes(refs map[abi.Ref]bool) { p.resumes = refs }

@@ -50,14 +50,15 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &rebuild.PastClock{Clock: cfg.clock}, turns: &rebuild.PastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{}, now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
+		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{},
+		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
 	s, err := New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	p.sys, s.cfg.log = s, log
+	p.sys, s.cfg.log, p.bornOf = s, log, p.propsOfChild
 	for _, a := range []*actor{s.user, s.services} { // until they have begun
 		l := a.lookAt(func() {})
 		if cfg.manual {
@@ -79,14 +80,6 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 
 // System implements rebuild.Port.
 func (p *repeats) System() any { return p.sys }
-
-// of is p if the actor repeats something.
-func (p *repeats) of(a *actor) *repeats {
-	if p == nil || p.actor.Load() != a {
-		return nil
-	}
-	return p
-}
 
 // run is the run of an actor that is held.
 func (p *repeats) run(a *actor, w *dispatch.Worker) bool {
@@ -464,6 +457,21 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 	return p.took(a, r, with, last)
 }
 
+// decidedIn takes what was decided about a signal from what comes with it; the rest are turns.
+func decidedIn(a *actor, s *record.Signal, with []*record.Record, last bool) (turns []*record.Record, x decided) {
+	x.last = last
+	for _, r := range with {
+		if r.Decision == nil {
+			turns = append(turns, r)
+		} else {
+			x.d = r.Decision
+		}
+	}
+	g, ok := a.behaviour.(*guest)
+	x.asked = ok && g.start == nil && len(turns) > 0 && s.What == "child-failed"
+	return turns, x
+}
+
 // crowdedOut is the child that has told an actor of a failure which logs of earlier releases say nothing else of; nil: there is none.
 func (p *repeats) crowdedOut(a *actor, s *record.Signal) *actor {
 	if s.What != "child-failed" || s.Failure == nil || !strings.HasPrefix(s.Failure.Reason, crowdedOut) {
@@ -579,6 +587,9 @@ func hasLastTurn(a *actor) bool {
 	}
 	return a.life.Begun.Load()
 }
+
+// Resumes implements rebuild.Port.
+func (p *repeats) Resumes(refs map[abi.Ref]bool) { p.resumes = refs }
 
 // Forgotten implements rebuild.Port.
 func (p *repeats) Forgotten(path string, ref abi.Ref) error {
@@ -703,4 +714,37 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 		x.Rest += fmt.Sprint(" grace until ", a.gate.Due().UnixNano(), " ", a.gate.Holds())
 	}
 	return x
+}
+
+// propsOfChild are the props of a child of a type that an actor has started because its props named it. If they do not any more the child
+// is made like one that the actor spawns: it must have ended when all is repeated.
+func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref) (Props, error) {
+	if k := named(a.rules.Load().children, name); k != nil && k.typ == typ {
+		return *k, nil
+	}
+	g, ok := a.behaviour.(*guest)
+	if !ok {
+		return Props{}, notStartedNow(a)
+	}
+	made, err := g.childProps(typ, nil)
+	if err != nil {
+		return Props{}, fmt.Errorf("%w; %w", notStartedNow(a), err)
+	}
+	made.spawned = false
+	p.removed[ref] = a
+	return made, nil
+}
+
+// leftOver is an error if a child is left that its parent would not start now, and no renewal has stopped.
+func (p *repeats) leftOver() error {
+	var first *actor
+	for ref := range p.removed {
+		if a := p.sys.here(ref); a != nil && !a.life.State().Ending() && a.life.State() != life.Stopped && (first == nil || a.path < first.path) {
+			first = a
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", first.path, notStartedNow(first.parent))
 }

@@ -135,6 +135,13 @@ type putOff struct {
 	ahead rebuild.Ahead
 }
 
+// decided is what a repetition knows of the decision about the signal that its actor deals with.
+type decided struct {
+	d     *record.Decision // nil: it is in no record
+	asked bool             // the actor has decided itself, in a turn
+	last  bool             // nothing that came after the signal is known to the actor
+}
+
 // repeats is a system that is being rebuilt.
 type repeats struct {
 	sys   *System
@@ -166,11 +173,12 @@ type repeats struct {
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
 	known        map[abi.Ref]bool   // actors whose limits are in the records
 
-	ahead    rebuild.Ahead      // of the record that is repeated
-	hostRefs map[abi.Ref]uint64 // how many refs of children an actor has given that are in records
-	renewed  map[abi.Ref]int    // how many renewals of an actor are repeated
-	removed  map[abi.Ref]*actor // children that the props of their parent do not name now: their parents
-	unnoted  []*actor           // children whose beginning is in no record
+	ahead    rebuild.Ahead                                                     // of the record that is repeated
+	bornOf   func(parent *actor, name, typ string, ref abi.Ref) (Props, error) // of a child that has begun: propsOfChild
+	hostRefs map[abi.Ref]uint64                                                // how many refs of children an actor has given that are in records
+	renewed  map[abi.Ref]int                                                   // how many renewals of an actor are repeated
+	removed  map[abi.Ref]*actor                                                // children that the props of their parent do not name now: their parents
+	unnoted  []*actor                                                          // children whose beginning is in no record
 
 	over atomic.Bool // all is repeated, and what is spawned is new
 
@@ -349,3 +357,11 @@ type Operator struct{ sys *System }
 // How long turns take is sampled: one turn of an actor in timedEvery is timed, the first one at a number that
 // depends on its ref, so that actors with few turns are sampled as often. Nothing is counted for it but turns.
 const timedEvery = 127
+
+// of is p if the actor repeats something.
+func (p *repeats) of(a *actor) *repeats {
+	if p == nil || p.actor.Load() != a {
+		return nil
+	}
+	return p
+}
