@@ -110,7 +110,7 @@ func TestOtherStrategies(t *testing.T) {
 				}
 				rest := func(when string) {
 					for n = 0; w.Step() || w.store.Work(); n++ {
-						if n%thorough.Of(6, 1) == 0 {
+						if n%thorough.Of(thorough.SlowOf(24, 6), 1) == 0 {
 							check(when)
 						}
 					}
