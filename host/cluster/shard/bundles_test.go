@@ -176,7 +176,7 @@ func TestSimulationOfBundles(t *testing.T) {
 	n := *seeds
 	if n == 0 {
 		if n = thorough.SlowOf(60, 300); race.Enabled || testing.Short() { // one goroutine
-			n = 40
+			n = 20
 		}
 	}
 	stats, bad := map[string]int{}, 0
