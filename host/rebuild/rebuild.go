@@ -189,7 +189,7 @@ func fates(records []record.Record) map[abi.Ref]rebuild.Fate {
 		case r.Kind == record.Began:
 			f.Began = true
 		case r.Kind != record.Took:
-		case s.Reason == rebuild.RemovedReason:
+		case s.What == "stop" && sysmail.How(s.How).Has(sysmail.Order) && s.Reason == rebuild.RemovedReason: // other reasons may be a guest's words
 			f.Removed = true
 		case s.What == "restart" && sysmail.How(s.How).Has(sysmail.Renews):
 			f.Renewed++

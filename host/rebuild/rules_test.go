@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/clock"
 )
@@ -530,5 +531,25 @@ func TestAlarmsThatRingWhileTheyAreRepeated(t *testing.T) {
 			t.Errorf("life %d: %d turns in %d periods", life, got, after)
 		}
 		w = now
+	}
+}
+
+// TestWhoIsRemoved: only the order of a supervisor says that a child was taken away, whatever reasons guests give.
+func TestWhoIsRemoved(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		how  sysmail.How
+		want bool
+	}{
+		{"stop", sysmail.Order, true},
+		{"stop", 0, false},
+		{"quit", 0, false},
+		{"child-stopped", sysmail.ByItself, false},
+		{"terminated", 0, false},
+	} {
+		r := record.Record{Kind: record.Took, Actor: 7, Signal: &record.Signal{What: c.what, How: uint16(c.how), Reason: rebuild.RemovedReason}}
+		if got := fates([]record.Record{r})[7].Removed; got != c.want {
+			t.Errorf("%s, %v: %v", c.what, c.how, got)
+		}
 	}
 }
