@@ -59,7 +59,7 @@ func TestSimulatedNodes(t *testing.T) {
 		return staging{st: st, b: b, s: all[len(all)-1], o: Simulating{For: simulatedFor}}
 	}
 	right, met := ledger("kept"), map[simulate.Class]int{}
-	one := swept(t, right, "all", thorough.SlowOf(8, 300))
+	one := swept(t, right, "all", thorough.SlowOf(12, 300))
 	for _, o := range one {
 		if o.Failed() {
 			t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
@@ -69,7 +69,7 @@ func TestSimulatedNodes(t *testing.T) {
 		}
 	}
 	for _, c := range []simulate.Class{simulate.NodeKill, simulate.NodePause, simulate.NodePart, simulate.Crash, simulate.Drop, simulate.Late} {
-		if met[c] < len(one)/3 {
+		if met[c] < len(one)/2 {
 			t.Errorf("too few faults: %v", met)
 		}
 	}
