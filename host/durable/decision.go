@@ -8,19 +8,16 @@ import (
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// Flags of a decision as it is written.
-const (
-	decidedAlone = 1 << iota
-	decidedKeep
-	decidedQuits
-	decidedOvertake
-)
+// flagsOf are what a decision has as flags, from the lowest bit on.
+func flagsOf(d *record.Decision) [4]*bool {
+	return [...]*bool{&d.Alone, &d.Keep, &d.Quits, &d.Overtake}
+}
 
 // appendDecision writes what a strategy has said: the fields that a decision of its kind has.
 func appendDecision(to []byte, d *record.Decision) []byte {
 	flags := byte(0)
-	for i, on := range [...]bool{d.Alone, d.Keep, d.Quits, d.Overtake} {
-		if on {
+	for i, on := range flagsOf(d) {
+		if *on {
 			flags |= 1 << i
 		}
 	}
@@ -39,10 +36,12 @@ func appendDecision(to []byte, d *record.Decision) []byte {
 func (p *parser) decision() *record.Decision {
 	d := &record.Decision{About: record.About(p.byte())}
 	flags := p.byte()
-	if flags >= decidedOvertake<<1 {
+	for i, on := range flagsOf(d) {
+		*on = flags&(1<<i) != 0
+	}
+	if flags>>len(flagsOf(d)) != 0 {
 		p.fail("it has flags that no decision has")
 	}
-	d.Alone, d.Keep, d.Quits, d.Overtake = flags&decidedAlone != 0, flags&decidedKeep != 0, flags&decidedQuits != 0, flags&decidedOvertake != 0
 	if d.About == record.Delayed {
 		d.Meanwhile, d.Stash, d.Grace = supervision.Meanwhile(p.byte()), int(p.uint()), time.Duration(p.uint())
 		return d
