@@ -44,7 +44,7 @@ func psCommand(env *environment) *cli.Command {
 			w := tabwriter.NewWriter(env.stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "PID\tBUNDLE\tSTATE\tUP\tACTORS\tCRASHES\tADDRESS\tCODE")
 			for _, r := range list {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", r.PID, psName(r), psState(r), upSince(r.Started), r.Actors, r.Crashes, orDash(r.Address), orDash(psCodes(r.Codes)))
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", r.PID, endpoint.Name(r.Bundle, r.Node), psState(r), upSince(r.Started), r.Actors, r.Crashes, orDash(r.Address), orDash(psCodes(r.Codes)))
 			}
 			if err := w.Flush(); err != nil {
 				return &outputError{err}
@@ -52,14 +52,6 @@ func psCommand(env *environment) *cli.Command {
 			return nil
 		},
 	}
-}
-
-// psName is what --bundle takes.
-func psName(r endpoint.Running) string {
-	if r.Node == "" {
-		return r.Bundle
-	}
-	return r.Bundle + "@" + r.Node
 }
 
 // psCodes says which code the actors run: a module and the beginning of its hash. Code that was replaced comes with the number

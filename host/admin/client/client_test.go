@@ -45,14 +45,21 @@ func serveNode(t *testing.T, name string, pid int, node string) *host.System {
 	return sys
 }
 
-func TestFind(t *testing.T) {
+// runtimeFolder is an empty folder where Find looks. Its path is short, as those of sockets must be.
+func runtimeFolder(t *testing.T) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "find")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	t.Setenv("TMPDIR", dir)
+	return dir
+}
+
+func TestFind(t *testing.T) {
+	dir := runtimeFolder(t)
 	find := func(which, want, wrong string) {
 		t.Helper()
 		p, err := Find(which)
@@ -94,13 +101,7 @@ func TestFind(t *testing.T) {
 
 // Bundles of one name that have joined a cluster are told apart by their nodes.
 func TestFindNode(t *testing.T) {
-	dir, err := os.MkdirTemp("", "find")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	t.Setenv("XDG_RUNTIME_DIR", dir)
-	t.Setenv("TMPDIR", dir)
+	runtimeFolder(t)
 	serveNode(t, "shop", 11, "a")
 	serveNode(t, "shop", 12, "b")
 	serveNode(t, "forum", 13, "b")

@@ -150,11 +150,7 @@ func names(places []endpoint.Place, nodes []string) string {
 			list = append(list, fmt.Sprintf("%d more", len(places)-i))
 			break
 		}
-		name := p.Bundle
-		if nodes[i] != "" {
-			name += "@" + nodes[i]
-		}
-		list = append(list, name+" ("+strconv.Itoa(p.PID)+")")
+		list = append(list, endpoint.Name(p.Bundle, nodes[i])+" ("+strconv.Itoa(p.PID)+")")
 	}
 	return strings.Join(list, ", ")
 }

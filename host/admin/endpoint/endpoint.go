@@ -156,6 +156,14 @@ type Running struct {
 	Error     string        `json:"error,omitempty"` // why it did not say more
 }
 
+// Name is how a bundle that runs is told from others: BUNDLE@NODE if it has joined a cluster.
+func Name(bundle, node string) string {
+	if node == "" {
+		return bundle
+	}
+	return bundle + "@" + node
+}
+
 // RunningCode is a version of a module that actors of a bundle run, or start with.
 type RunningCode struct {
 	Module  string `json:"module"`
