@@ -175,14 +175,20 @@ func (g *guide) follow(s step) {
 			return
 		}
 	}
+	g.run(s, looks.MatchString(s.command), matches)
+}
+
+// run has a command print what the page says, as same compares it: at once, or, if again is true, at some time.
+func (g *guide) run(s step, again bool, same func(want []string, got string) bool) {
+	g.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		cmd := exec.Command("sh", "-c", s.command)
 		cmd.Dir, cmd.Env = g.dir, g.env
 		text, err := cmd.CombinedOutput()
-		if err == nil && matches(s.output, string(text)) {
+		if err == nil && same(s.output, string(text)) {
 			return
 		}
-		if !looks.MatchString(s.command) || time.Now().After(end) {
+		if !again || time.Now().After(end) {
 			g.t.Fatalf("%s\nprints (%v)\n%s\nand not\n%s", s.command, err, text, strings.Join(s.output, "\n"))
 		}
 	}

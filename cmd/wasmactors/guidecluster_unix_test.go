@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmactors/wasmactors/internal/thorough"
 )
@@ -38,17 +37,7 @@ func TestTheGuideToClusters(t *testing.T) {
 		case strings.HasPrefix(s.command, "kill -9"):
 			g.follow(step{command: strings.Replace(s.command, "4711", strconv.Itoa(nodes["c"].Process.Pid), 1)})
 		case again.MatchString(s.command):
-			for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-				cmd := exec.Command("sh", "-c", s.command)
-				cmd.Dir, cmd.Env = g.dir, g.env
-				text, err := cmd.CombinedOutput()
-				if err == nil && matches(sorted(s.output), strings.Join(sorted(strings.Split(strings.TrimSpace(string(text)), "\n")), "\n")) {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatalf("%s\nprints (%v)\n%s\nand not\n%s", s.command, err, text, strings.Join(s.output, "\n"))
-				}
-			}
+			g.run(s, true, inAnyOrder)
 		default:
 			g.follow(s)
 		}
@@ -58,7 +47,12 @@ func TestTheGuideToClusters(t *testing.T) {
 	}
 }
 
-// sorted are lines without numbers, in their order: which node has which number is a race.
+// inAnyOrder is matches for lines in any order: which node has which number is a race.
+func inAnyOrder(want []string, got string) bool {
+	return matches(sorted(want), strings.Join(sorted(strings.Split(strings.TrimSpace(got), "\n")), "\n"))
+}
+
+// sorted are lines without numbers, in their order.
 func sorted(lines []string) (to []string) {
 	for _, line := range lines {
 		to = append(to, alike(line))
