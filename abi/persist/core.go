@@ -62,9 +62,7 @@ func (c *Core) apply(e *Event, apply func(*Event) error) error {
 	err := apply(e)
 	c.applying = false
 	if err != nil {
-		if _, known := err.(*Failed); !known {
-			err = &Failed{e.Number, e.Type, e.Version, err}
-		}
+		err = failed(e, err)
 	}
 	return err
 }

@@ -48,11 +48,15 @@ type UnknownEvent struct {
 	Number  uint64
 	Type    string
 	Version uint16
+	Kept    string // the type of the state that the code keeps, if it does; see [Latest]
 }
 
 func (e *UnknownEvent) Error() string {
-	return "persist: event " + strconv.FormatUint(e.Number, 10) + " is of the unknown type " + abi.JoinMessageType(e.Type, e.Version) +
-		": it needs an upcaster, or has to be dropped"
+	s := "persist: event " + strconv.FormatUint(e.Number, 10) + " is of the unknown type " + abi.JoinMessageType(e.Type, e.Version)
+	if e.Kept != "" {
+		return s + ", and the actor keeps its state as " + e.Kept + ": StateDefinition.Events, with a method Apply, takes over what was stored before"
+	}
+	return s + ": it needs an upcaster, or has to be dropped"
 }
 
 // ValidTag reports whether a text can be a tag: 1 to MaxTag bytes of printable ASCII, without spaces.

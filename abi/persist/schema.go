@@ -117,7 +117,7 @@ func (s *Schema) upcast(e *Event, steps int, parts *int, apply func(*Event) erro
 	u := s.upcaster(e.Type, e.Version)
 	switch {
 	case u == nil:
-		return &UnknownEvent{e.Number, e.Type, e.Version}
+		return &UnknownEvent{Number: e.Number, Type: e.Type, Version: e.Version}
 	case u.f == nil:
 		return nil
 	case steps == mostSteps:
@@ -150,6 +150,14 @@ type Failed struct {
 
 func (e *Failed) Error() string {
 	return "persist: event " + strconv.FormatUint(e.Number, 10) + " (" + abi.JoinMessageType(e.Type, e.Version) + "): " + e.Err.Error()
+}
+
+// failed says of which event an error is, unless it says so itself.
+func failed(e *Event, err error) error {
+	if _, is := err.(*Failed); is {
+		return err
+	}
+	return &Failed{e.Number, e.Type, e.Version, err}
 }
 
 // Unwrap is what was wrong.

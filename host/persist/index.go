@@ -190,10 +190,8 @@ func (x *index) apply(list []*taken) (metas map[string]meta, err error) {
 				}
 				continue
 			}
-			for i := range t.entries {
-				if err := x.entry(b, t, i, &m); err != nil {
-					return fmt.Errorf("%s at position %d: %w", t.id, t.position, err)
-				}
+			if err := x.take(b, t, &m); err != nil {
+				return fmt.Errorf("%s at position %d: %w", t.id, t.position, err)
 			}
 			metas[t.id] = m
 			if err := b.Set(idKey(keyMeta, t.id), m.encode(), nil); err != nil {
@@ -209,12 +207,28 @@ func (x *index) apply(list []*taken) (metas map[string]meta, err error) {
 	return metas, err
 }
 
-func (x *index) entry(b *pebble.Batch, t *taken, i int, m *meta) error {
+// take puts a record into the index.
+func (x *index) take(b *pebble.Batch, t *taken, m *meta) error {
+	gone := t.gone(m.last)
+	for i := range t.entries {
+		if err := x.entry(b, t, i, gone, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry puts an entry of a record into the index; the record deletes the events up to gone.
+func (x *index) entry(b *pebble.Batch, t *taken, i int, gone uint64, m *meta) error {
 	e := &t.entries[i]
 	switch e.Kind {
 	case rules.EntryEvent:
 		if e.Event.Number != m.last+1 {
 			return fmt.Errorf("%w: event %d comes after event %d", errIndex, e.Event.Number, m.last)
+		}
+		if e.Event.Number <= gone {
+			m.last = e.Event.Number
+			return nil
 		}
 		m.last, m.bytes = e.Event.Number, m.bytes+weight(t.id, e)
 		k, offset := keyOf(keyEvent, t.id, m.last), t.position+uint64(i)
@@ -240,11 +254,55 @@ func (x *index) entry(b *pebble.Batch, t *taken, i int, m *meta) error {
 		return b.Set(k, x.lock.seal(k, append(binary.BigEndian.AppendUint64(nil, uint64(t.time)), t.raw[i]...)), nil)
 	case rules.EntryDeleteEvents:
 		if to := min(e.To, m.last); to > m.deleted {
-			m.deleted = to
-			return b.Set(idKey(keySweep, t.id), nil, nil)
+			return x.deleteEvents(b, t.id, to, m)
 		}
 	case rules.EntryDeleteSnapshots:
+		if m.bytes == 0 && m.swept == m.deleted { // as where the state is kept, again and again
+			return nil
+		}
 		return x.dropSnapshots(b, t.id, e.From, e.To, m)
+	}
+	return nil
+}
+
+// fewEvents are removed where they are deleted. More are left for sweep: a record must not take long.
+const fewEvents = 16
+
+// deleteEvents deletes the events up to a number, of which some may be gone.
+func (x *index) deleteEvents(b *pebble.Batch, id string, to uint64, m *meta) error {
+	from := m.deleted + 1
+	m.deleted = to
+	if m.swept+1 < from || to-m.swept > fewEvents {
+		return b.Set(idKey(keySweep, id), nil, nil)
+	}
+	for n := from; n <= to; n++ {
+		k := keyOf(keyEvent, id, n)
+		v, err := get(b, k)
+		if err == nil && v != nil {
+			err = x.removeEvent(b, id, k, v, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m.swept = to
+	return nil
+}
+
+// removeEvent removes an event, and where its tags lead to it.
+func (x *index) removeEvent(b *pebble.Batch, id string, key, value []byte, m *meta) error {
+	e, err := x.readEvent(id, key, value)
+	if err != nil {
+		return err
+	}
+	m.swept, m.bytes = e.Number, max(0, m.bytes-weight(id, &rules.Entry{Event: e}))
+	if err := b.Delete(key, nil); err != nil {
+		return err
+	}
+	for _, tag := range e.Tags {
+		if err := b.Delete(keyOf(keyTag, tag, e.Offset), nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -438,20 +496,9 @@ func (x *index) sweep() (id string, m meta, found bool, err error) {
 		defer func() { _ = events.Close() }()
 		n := 0
 		for ok := events.First(); ok && n < 4*chunkEvents; ok = events.Next() {
-			k := append([]byte{}, events.Key()...)
-			e, err := x.readEvent(id, k, events.Value())
-			if err != nil {
-				return err
-			}
 			n++
-			m.swept, m.bytes = e.Number, max(0, m.bytes-weight(id, &rules.Entry{Event: e}))
-			if err := b.Delete(k, nil); err != nil {
+			if err := x.removeEvent(b, id, append([]byte{}, events.Key()...), events.Value(), &m); err != nil {
 				return err
-			}
-			for _, tag := range e.Tags {
-				if err := b.Delete(keyOf(keyTag, tag, e.Offset), nil); err != nil {
-					return err
-				}
 			}
 		}
 		if err := events.Error(); err != nil {

@@ -75,6 +75,7 @@ type Journal struct {
 	closed  bool
 	space   int64 // of the index's files
 
+	steps uint64       // of whoever applies
 	whole sync.Mutex   // what there is of an ID is replaced, or removed: both write all that is known of it
 	count atomic.Int64 // members
 	work  chan struct{}
@@ -87,8 +88,37 @@ type state struct {
 	meta   meta   // of the index
 	last   uint64 // number of the last event that is stored
 	after  uint64 // position of the last record, 0: none in this process
-	queued int64
+	queued int64  // bytes of the queue
 	queue  []*taken
+
+	replacing int   // records of the queue that take the place of all before them
+	since     int64 // bytes of the last one of these, and of what is behind it; of the whole queue if there is none
+}
+
+// bytes is what the ID has when all that is stored is in the index.
+func (s *state) bytes() int64 {
+	if s.replacing > 0 {
+		return s.since
+	}
+	return s.meta.bytes + s.queued
+}
+
+// push and pop are for a record at the end of the queue, and for the first one, which is in the index now.
+func (s *state) push(t *taken) {
+	s.queue, s.queued = append(s.queue, t), s.queued+t.bytes
+	if s.since += t.bytes; t.replaces {
+		s.replacing, s.since = s.replacing+1, t.bytes
+	}
+}
+
+func (s *state) pop(t *taken) {
+	s.queue, s.queued = s.queue[1:], s.queued-t.bytes
+	if t.replaces {
+		s.replacing--
+	}
+	if s.replacing == 0 {
+		s.since = s.queued
+	}
 }
 
 // member is an actor with events.
@@ -295,11 +325,7 @@ func (j *Journal) Prepare(t *record.Turn) (x Turn, ours bool, err error) {
 		m.feed.over(true)
 	}
 	if take != nil {
-		take.id, take.time = m.id, t.Time
-		take.bytes = 0
-		for i := range take.entries {
-			take.bytes += weight(m.id, &take.entries[i])
-		}
+		take.time = t.Time
 		x.taken, x.Record = take, take.encode(nil)
 	}
 	return x, true, nil
@@ -315,11 +341,11 @@ func refused(err error) error {
 	return record.Refuse(kind, err)
 }
 
-// LimitError is the error of an actor whose events are too many.
+// LimitError is the error of an actor whose events, or whose state, are too large.
 type LimitError struct{ Bytes, Limit int64 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("its events and snapshots have %d bytes, of at most %d: raise limits.durable, or delete some", e.Bytes, e.Limit)
+	return fmt.Sprintf("what it has stored, with what it is about to, has %d bytes, of at most %d: raise limits.durable, or have it keep less", e.Bytes, e.Limit)
 }
 
 // ManifestKey is for dead letters.
@@ -327,7 +353,8 @@ func (e *LimitError) ManifestKey() string { return "limits.durable" }
 
 // admit checks what depends on what was stored before.
 func (j *Journal) admit(m *member, x *taken, last *uint64) error {
-	adds := int64(0)
+	before := *last
+	x.id = m.id
 	for i := range x.entries {
 		e := &x.entries[i]
 		switch e.Kind {
@@ -346,14 +373,18 @@ func (j *Journal) admit(m *member, x *taken, last *uint64) error {
 				return fmt.Errorf("persist: a snapshot of event %d, and there are %d", e.Snapshot.Number, *last)
 			}
 		}
-		adds += weight(m.id, e)
 	}
-	if m.limit <= 0 || adds == 0 {
+	x.measure(before, true)
+	if m.limit <= 0 || x.bytes == 0 {
 		return nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if n := m.state.meta.bytes + m.state.queued + adds; n > m.limit {
+	n := x.bytes
+	if !x.replaces {
+		n += m.state.bytes()
+	}
+	if n > m.limit {
 		return &LimitError{n, m.limit}
 	}
 	return nil
@@ -379,7 +410,8 @@ func (j *Journal) enqueue(s *state, t *taken) {
 			s.last = e.Event.Number
 		}
 	}
-	s.after, s.queued, s.queue = t.position, s.queued+t.bytes, append(s.queue, t)
+	s.after = t.position
+	s.push(t)
 	j.queue, j.queued = append(j.queue, t), j.queued+t.bytes
 }
 
@@ -415,9 +447,15 @@ func (j *Journal) Replay(position uint64, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if e := &t.entries[0]; e.Kind == rules.EntryEvent && e.Event.Number != s.last+1 {
-		return fmt.Errorf("%w: event %d of %s comes after event %d: the events before it are missing", ErrRecord, e.Event.Number, t.id, s.last)
+	for i := range t.entries { // those behind the first follow on it
+		if e := &t.entries[i]; e.Kind == rules.EntryEvent {
+			if e.Event.Number != s.last+1 {
+				return fmt.Errorf("%w: event %d of %s comes after event %d: the events before it are missing", ErrRecord, e.Event.Number, t.id, s.last)
+			}
+			break
+		}
 	}
+	t.measure(s.last, false)
 	t.position = position
 	j.enqueue(s, t)
 	j.durable = position + 1
@@ -468,8 +506,30 @@ func (j *Journal) Work() (did bool) {
 	return did
 }
 
-// stepRecords bounds what is applied at a time.
-const stepRecords = 512
+// stepRecords bounds what is applied at a time; as often as sweepEvery says deleted events are removed in between.
+const (
+	stepRecords = 512
+	sweepEvery  = 8
+)
+
+// sweep removes some events that are deleted; false if there are none.
+func (j *Journal) sweep() bool {
+	j.whole.Lock()
+	defer j.whole.Unlock()
+	id, m, found, err := j.index.sweep()
+	if err != nil {
+		j.fail(err)
+		return false
+	}
+	if found {
+		j.mu.Lock()
+		if s := j.ids[id]; s != nil {
+			s.meta = m
+		}
+		j.mu.Unlock()
+	}
+	return found
+}
 
 // step applies some records, or removes some events that are deleted; false if there is nothing to do.
 func (j *Journal) step() bool {
@@ -484,21 +544,10 @@ func (j *Journal) step() bool {
 		return false
 	}
 	if len(list) == 0 {
-		j.whole.Lock()
-		defer j.whole.Unlock()
-		id, m, found, err := j.index.sweep()
-		if err != nil {
-			j.fail(err)
-			return false
-		}
-		if found {
-			j.mu.Lock()
-			if s := j.ids[id]; s != nil {
-				s.meta = m
-			}
-			j.mu.Unlock()
-		}
-		return found
+		return j.sweep()
+	}
+	if j.steps++; j.steps%sweepEvery == 0 { // under load there is always something to apply
+		j.sweep()
 	}
 	metas, err := j.index.apply(list)
 	if err != nil {
@@ -509,7 +558,8 @@ func (j *Journal) step() bool {
 	defer j.mu.Unlock()
 	for _, t := range list {
 		s := j.ids[t.id]
-		s.queue, s.queued, s.meta = s.queue[1:], s.queued-t.bytes, metas[t.id]
+		s.pop(t)
+		s.meta = metas[t.id]
 		j.queued -= t.bytes
 		j.drop(t.id)
 	}

@@ -31,7 +31,7 @@ func (j *Journal) Bytes(id string) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if s := j.ids[id]; s != nil {
-		return s.meta.bytes + s.queued
+		return s.bytes()
 	}
 	return 0
 }
@@ -196,17 +196,15 @@ func (x *index) load(id string, w *whole, list []*taken) (m meta, err error) {
 			for i := range w.entries {
 				e := &w.entries[i]
 				t := &taken{id: id, time: e.time, entries: []rules.Entry{e.entry}, raw: [][]byte{e.raw}}
-				if err := x.entry(b, t, 0, &m); err != nil {
+				if err := x.take(b, t, &m); err != nil {
 					return err
 				}
 			}
 			m.last = w.last
 		}
 		for _, t := range list {
-			for i := range t.entries {
-				if err := x.entry(b, t, i, &m); err != nil {
-					return fmt.Errorf("%w: %w", ErrRecord, err)
-				}
+			if err := x.take(b, t, &m); err != nil {
+				return fmt.Errorf("%w: %w", ErrRecord, err)
 			}
 		}
 		if err := b.Set(idKey(keyMeta, id), m.encode(), nil); err != nil {

@@ -19,6 +19,7 @@ type taken struct {
 	entries  []rules.Entry
 	raw      [][]byte // the same, encoded
 	bytes    int64
+	replaces bool // nothing that was stored before counts
 	drop     bool // all that there is of the ID is dropped; never in a log
 }
 
@@ -79,6 +80,62 @@ func decodeTaken(b []byte) (*taken, error) {
 
 func (x *taken) add(e rules.Entry, raw []byte) {
 	x.entries, x.raw, x.bytes = append(x.entries, e), append(x.raw, raw), x.bytes+weight(x.id, &e)
+}
+
+// measure finds out what the record adds to what an ID has, whose last event had a number: bytes, or whether it takes the place of all that was
+// there before. mend has it leave out what it deletes itself, as where several turns of one entry have each kept the state. Numbers stay without gaps.
+func (x *taken) measure(last uint64, mend bool) {
+	x.bytes, x.replaces = 0, false
+	at, gone, events, snapshots := 0, uint64(0), false, false // which of what was before is deleted
+	for i := range x.entries {
+		e := &x.entries[i]
+		switch e.Kind {
+		case rules.EntryEvent:
+			last, events = e.Event.Number, false
+		case rules.EntrySnapshot:
+			snapshots = false
+		case rules.EntryDeleteEvents:
+			events = events || e.To >= last
+		case rules.EntryDeleteSnapshots:
+			snapshots = snapshots || e.From <= 1 && e.To >= last // of a later event there is none
+		}
+		x.bytes += weight(x.id, e)
+		if events && snapshots {
+			x.bytes, x.replaces, at, gone = 0, true, i+1, last
+		}
+	}
+	if mend && at > 2 { // the two that delete
+		x.mend(at, gone)
+	}
+}
+
+// mend leaves out what the entries before one have stored, all of which is deleted: the events up to a number.
+func (x *taken) mend(at int, to uint64) {
+	var entries []rules.Entry
+	var raw [][]byte
+	for i := range at {
+		if e := &x.entries[i]; e.Kind == rules.EntryEvent {
+			gone := rules.Entry{Event: rules.Event{Number: e.Event.Number, Type: e.Event.Type, Version: e.Event.Version, Payload: []byte{0xf6}}}
+			entries, raw = append(entries, gone), append(raw, rules.AppendEntry(nil, &gone))
+		}
+	}
+	for _, e := range []rules.Entry{{Kind: rules.EntryDeleteEvents, To: to}, {Kind: rules.EntryDeleteSnapshots, To: to}} {
+		entries, raw = append(entries, e), append(raw, rules.AppendEntry(nil, &e))
+	}
+	x.entries, x.raw = append(entries, x.entries[at:]...), append(raw, x.raw[at:]...)
+}
+
+// gone is up to which number the events are deleted when the record was taken, of an ID whose last event had a number before.
+func (x *taken) gone(last uint64) (gone uint64) {
+	for i := range x.entries {
+		switch e := &x.entries[i]; e.Kind {
+		case rules.EntryEvent:
+			last = e.Event.Number
+		case rules.EntryDeleteEvents:
+			gone = max(gone, min(e.To, last))
+		}
+	}
+	return gone
 }
 
 // validID reports whether a text can be the ID of an actor: its path below the system.

@@ -33,11 +33,25 @@ type key struct {
 }
 
 // When all that there is of a key is written anew, in one record: it has so many records, or at least so many bytes and more than twice
-// of what it needs.
+// of what it needs. Where only the last record counts, as of a state that is kept again and again, it is after fewer: a key is read before
+// it begins, and all of a bundle share the room. A key that has nothing any more is one record at once.
 const (
 	mostRecords = 512
 	leastWhole  = 64 << 10
+	fewRecords  = 32
+	mostlyOver  = 8 // times what it needs
 )
+
+// long reports whether a key with so many records, of so many bytes, is written anew; it needs some of them.
+func long(records int, bytes, needs int64) bool {
+	switch {
+	case records > mostRecords, bytes > leastWhole && bytes > 2*needs:
+		return true
+	case needs == 0:
+		return records > 1
+	}
+	return records > fewRecords && bytes > mostlyOver*needs
+}
 
 // load reads a key, and calls done; the caller holds the lock and calls what it gets without it.
 func (j *Journal) load(k *key, done func(error)) func() {
@@ -398,7 +412,7 @@ func (j *Journal) renew(k *key, full bool) {
 	if full {
 		due = due && k.records > 1
 	} else {
-		due = due && (k.records > mostRecords || k.bytes > leastWhole && k.bytes > 2*j.events.Bytes(k.id))
+		due = due && long(k.records, k.bytes, j.events.Bytes(k.id))
 	}
 	if !due {
 		j.mu.Unlock()
