@@ -31,6 +31,8 @@ type Context struct {
 	plain   bool   // current has no method but Receive
 	before  uint64 // start.Spawned before the turn, if it hasSpawned
 	misuse  string // why the turn fails, if it is misused
+	stored  int    // bytes, see Persist
+	settle  func(*Context) error
 }
 
 // marks are what must be known at the end of a turn.

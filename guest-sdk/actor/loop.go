@@ -123,11 +123,11 @@ func news(m *Message) error {
 		return nil
 	case abi.KindReply, abi.KindReplyError, abi.KindAskTimeout:
 		if then := mem.ctx.asks.take(m.correlation); then != nil {
-			return then(&mem.ctx, m)
+			return settled(then(&mem.ctx, m))
 		}
 		if then := mem.ctx.asks.takeName(m.correlation); then != nil {
 			who, err := identified(m)
-			return then(&mem.ctx, who, err)
+			return settled(then(&mem.ctx, who, err))
 		}
 	case abi.KindTimer:
 		if len(mem.ctx.rates) > 0 {
@@ -135,7 +135,7 @@ func news(m *Message) error {
 		}
 		if m.correlation >= waitKey {
 			if then := mem.ctx.asks.take(m.correlation - waitKey); then != nil {
-				return then(&mem.ctx, m)
+				return settled(then(&mem.ctx, m))
 			}
 		}
 	case abi.KindPreRestart:
@@ -161,7 +161,7 @@ func news(m *Message) error {
 func begin(payload []byte) error {
 	mem.ctx.asks = asks{slots: mem.ctx.asks.slots}
 	clear(mem.ctx.asks.slots)
-	mem.ctx.rates = nil
+	mem.ctx.rates, mem.ctx.settle = nil, nil
 	if err := abi.DecodeStartInPlace(&mem.ctx.start, mem.ctx.keep(payload)); err != nil {
 		return err
 	}

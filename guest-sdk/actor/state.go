@@ -64,7 +64,11 @@ func (s *State) Migrate(from uint64, step Migration) *State {
 	return s
 }
 
-func (s *State) step(from uint64) Migration {
+// Version is the version in which the state is written now.
+func (s *State) Version() uint64 { return s.version }
+
+// Step is the migration from a version, nil if there is none.
+func (s *State) Step(from uint64) Migration {
 	for i := range s.steps {
 		if s.steps[i].from == from {
 			return s.steps[i].step
@@ -145,7 +149,7 @@ func loadState() error {
 	}
 	payload := now.Payload
 	for v := now.Version; v < state.version; v++ {
-		step := state.step(v)
+		step := state.Step(v)
 		if step == nil {
 			return errors.New("the state is of version " + strconv.FormatUint(now.Version, 10) + ", and no migration leads from version " + strconv.FormatUint(v, 10))
 		}

@@ -34,7 +34,19 @@ func History(snapshot *persist.Snapshot, events ...persist.Event) Option {
 	}
 }
 
-// Events are those that the actor has stored and not deleted, in order.
+// Kept has the actor begin with a state that was kept before, as the type of its StateDefinition with a version, such as cart.state@1, and what
+// its Save has written.
+func Kept(typ string, save func(w *abi.Writer)) Option {
+	name, version, ok := abi.CutMessageType(typ)
+	if !ok {
+		panic("actortest.Kept: " + typ + " is no type and version, such as cart.state@1")
+	}
+	w := abi.NewWriter(nil)
+	save(w)
+	return History(nil, persist.Event{Type: name, Version: version, Payload: w.Bytes()})
+}
+
+// Events are those that the actor has stored and not deleted, in order; of an actor that keeps its state it is one, or none.
 func (a *Actor) Events() []persist.Event { return a.kept.events }
 
 // Snapshots are those that the actor has stored and not deleted, the oldest first.

@@ -251,16 +251,8 @@ func (x *entity) recover(ctx *actor.Context, msg *actor.Message) error {
 	}
 	last, done, err := rules.ReadBatch(r, func(s *Snapshot) error {
 		to, can := x.inner.(Snapshotter)
-		if !can {
-			return errors.New("persist: there is a snapshot, and the actor has no Restore")
-		}
-		from := abi.NewReader(s.Payload)
-		err := to.Restore(s.Version, from)
-		if err == nil {
-			err = from.Done()
-		}
-		if err != nil {
-			return errors.New("persist: the snapshot of event " + strconv.FormatUint(s.Number, 10) + ": " + err.Error())
+		if err := restore(to, can, s); err != nil {
+			return err
 		}
 		x.log.core.Restored(s)
 		return nil
@@ -271,6 +263,26 @@ func (x *entity) recover(ctx *actor.Context, msg *actor.Message) error {
 	x.log.core.Finish(last)
 	if f, ok := x.inner.(Recovered); ok {
 		return f.Recovered(ctx)
+	}
+	return nil
+}
+
+type restorer interface {
+	Restore(version uint16, r *abi.Reader) error
+}
+
+// restore gives an actor a snapshot, if it can take one.
+func restore(to restorer, can bool, s *Snapshot) error {
+	if !can {
+		return errors.New("persist: there is a snapshot, and the actor has no Restore")
+	}
+	from := abi.NewReader(s.Payload)
+	err := to.Restore(s.Version, from)
+	if err == nil {
+		err = from.Done()
+	}
+	if err != nil {
+		return errors.New("persist: the snapshot of event " + strconv.FormatUint(s.Number, 10) + ": " + err.Error())
 	}
 	return nil
 }

@@ -161,11 +161,13 @@ func (l *Log) DeleteSnapshots(from, to uint64) {
 	l.stage(&rules.Entry{Kind: rules.EntryDeleteSnapshots, From: from, To: to})
 }
 
-func (l *Log) stage(e *rules.Entry) {
-	if l.member.staged == nil {
-		l.member.staged = &taken{}
+func (l *Log) stage(e *rules.Entry) { l.member.stage(e) }
+
+func (m *member) stage(e *rules.Entry) {
+	if m.staged == nil {
+		m.staged = &taken{}
 	}
-	l.member.staged.add(*e, rules.AppendEntry(nil, e))
+	m.staged.add(*e, rules.AppendEntry(nil, e))
 }
 
 var errOutside = errors.New("persist: the actor runs in a system without the journal")
@@ -198,42 +200,60 @@ func (x *entity) recover(ctx *host.Context) error {
 			return err
 		}
 	}
-	c := cursor{journal: x.journal, id: m.id, state: m.state, recovery: x.definition.Recovery}
-	for n := 0; ; n++ {
-		b, err := c.batch()
-		if err != nil {
-			return x.stop(ctx, err)
+	last, err := x.journal.fill(ctx, m, x.definition.Recovery, func(b *Snapshot) error {
+		s, can := x.now.(Snapshotter)
+		if err := restore(s, can, b); err != nil {
+			return err
 		}
-		if b.Snapshot != nil {
-			s, can := x.now.(Snapshotter)
-			if !can {
-				return x.stop(ctx, errors.New("persist: there is a snapshot, and the actor has no Restore"))
-			}
-			if err := s.Restore(b.Snapshot.Version, b.Snapshot.Payload); err != nil {
-				return x.stop(ctx, fmt.Errorf("persist: the snapshot of event %d: %w", b.Snapshot.Number, err))
-			}
-			x.log.core.Restored(b.Snapshot)
-		}
-		for i := range b.Events {
-			b.Events[i].ID = m.id
-			if err := x.log.core.Replay(&b.Events[i], x.now.Apply); err != nil {
-				return x.stop(ctx, err)
-			}
-		}
-		if b.Done {
-			x.log.core.Finish(b.Last)
-			break
-		}
-		if n == 0 {
-			ctx.Block() // it may take long
-		}
+		x.log.core.Restored(b)
+		return nil
+	}, func(e *Event) error { return x.log.core.Replay(e, x.now.Apply) })
+	if err != nil {
+		return x.stop(ctx, err)
 	}
+	x.log.core.Finish(last)
 	if r, ok := x.now.(Recovered); ok {
 		if err := r.Recovered(ctx); err != nil {
 			return err
 		}
 	}
 	return x.log.failed
+}
+
+// fill feeds an actor in Go. last is the number of the last event that was ever stored.
+func (j *Journal) fill(ctx *host.Context, m *member, r Recovery, restore func(*Snapshot) error, apply func(*Event) error) (last uint64, err error) {
+	c := cursor{journal: j, id: m.id, state: m.state, recovery: r}
+	for n := 0; ; n++ {
+		b, err := c.batch()
+		if err == nil && b.Snapshot != nil {
+			err = restore(b.Snapshot)
+		}
+		for i := 0; i < len(b.Events) && err == nil; i++ {
+			b.Events[i].ID = m.id
+			err = apply(&b.Events[i])
+		}
+		if err != nil || b.Done {
+			return b.Last, err
+		}
+		if n == 0 {
+			ctx.Block() // it may take long
+		}
+	}
+}
+
+type restorer interface {
+	Restore(version uint16, payload host.Raw) error
+}
+
+// restore gives an actor in Go a snapshot, if it can take one.
+func restore(to restorer, can bool, s *Snapshot) error {
+	if !can {
+		return errors.New("persist: there is a snapshot, and the actor has no Restore")
+	}
+	if err := to.Restore(s.Version, s.Payload); err != nil {
+		return fmt.Errorf("persist: the snapshot of event %d: %w", s.Number, err)
+	}
+	return nil
 }
 
 // stop ends an actor that cannot be fed, whatever its supervisor says.
@@ -243,14 +263,19 @@ func (x *entity) stop(ctx *host.Context, err error) error {
 	return nil
 }
 
+// refusedBy is why an actor in Go was stopped.
+func refusedBy(m host.Message) error {
+	var why string
+	if err := m.Decode(&why); err != nil {
+		return host.ErrUnhandled
+	}
+	return errors.New(why)
+}
+
 // Receive implements host.Actor.
 func (x *entity) Receive(ctx *host.Context, m host.Message) error {
 	if m.Kind == abi.KindRecover {
-		var why string
-		if err := m.Decode(&why); err != nil {
-			return host.ErrUnhandled
-		}
-		return errors.New(why)
+		return refusedBy(m)
 	}
 	if x.now == nil || x.log.failed != nil || x.log.core.Last() != x.log.member.state.last {
 		if err := x.recover(ctx); err != nil { // a turn that has stored something has failed

@@ -377,4 +377,3 @@ func TestDeletedEventsAreRemovedUnderLoad(t *testing.T) {
 		t.Errorf("%+v, %v, %v", meta, err, j.Err())
 	}
 }
-

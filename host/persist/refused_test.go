@@ -49,6 +49,10 @@ func TestWhatIsRefusedIsNoFailureOfTheHost(t *testing.T) {
 		"a number too far":        {script(recovers), script(event(7, 1)), abi.FailureABIViolation, "event 7 after event 0"},
 		"a number twice":          {script(recovers), script(event(1, 1), event(1, 1)), abi.FailureABIViolation, "event 1 after event 1"},
 		"a snapshot of no event":  {script(recovers), script(entry(rules.Entry{Kind: rules.EntrySnapshot, Snapshot: rules.Snapshot{Number: 9, Version: 1, Payload: []byte{0xf6}}})), abi.FailureABIViolation, "a snapshot of event 9"},
+		"a state too far":         {script(recovers), script(entry(rules.Entry{Kind: rules.EntryDeleteEvents, To: 6}), entry(rules.Entry{Kind: rules.EntryDeleteSnapshots, To: 6}), event(7, 1)), abi.FailureABIViolation, "event 7 after event 0"},
+		"a state too large":       {script(recovers), script(event(1, 1000), entry(rules.Entry{Kind: rules.EntryDeleteEvents, To: 1}), entry(rules.Entry{Kind: rules.EntryDeleteSnapshots, To: 1}), event(2, limit)), abi.FailureMemoryLimit, "limits.durable"},
+		"a state that is kept":    {script(recovers), script(event(1, 3000), entry(rules.Entry{Kind: rules.EntryDeleteEvents, To: 1}), event(2, 3000)), abi.FailureMemoryLimit, "limits.durable"}, // snapshots might be left
+		"deleted at the start":    {script(entry(rules.Entry{Kind: rules.EntryDeleteEvents, To: 6})), nil, abi.FailureABIViolation, "before the end of the recovery"},
 		"no entry":                {script(recovers), script([]byte{1, 2, 3}), abi.FailureABIViolation, ""},
 		"to recover once more":    {script(recovers), script(recovers), abi.FailureABIViolation, "said once"},
 		"more than there may be":  {script(recovers), script(event(1, limit)), abi.FailureMemoryLimit, "limits.durable"},
