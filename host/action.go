@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -312,26 +313,19 @@ func (o action) ask() {
 func (o action) spawn() {
 	a, cmd := o.actor, o.cmd
 	o.spawned++
+	opts, wrong := readOptions(a.sys, cmd.Options)
+	err := cmp.Or(o.maySpawn(&opts), wrong)
+	past := a.sys.repeats.Load().of(a)
 	var p Props
-	opts, err := readOptions(a.sys, cmd.Options)
-	switch wrong := err; {
-	case cmd.Name != nil && !abi.ValidName(cmd.Name):
-		err = badName(string(cmd.Name))
-	case !opts.may(a.rules.Load().caps.Spawn, string(cmd.Type)):
-		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
-		err = ErrDenied
-	case a.sys.seen.Hides(string(cmd.Name)):
-		err = errTellingName
-	case wrong != nil:
-	case opts.Elsewhere != nil:
-		p, err = standIn(o.guest, cmd, &opts)
-		p.spawned = true
-	default:
-		if p, err = propsOfChild(o.guest, string(cmd.Type), cmd.Options, &opts); len(cmd.Payload) > 0 {
-			p.args = Raw(append([]byte{}, cmd.Payload...))
-		}
+	if err == nil || past != nil && wrong == nil {
+		var unfit error
+		p, unfit = o.propsOfSpawn(&opts)
+		err = cmp.Or(err, unfit)
 	}
-	if err == nil {
+	switch {
+	case past != nil:
+		err = past.spawn(a, o.scr, cmd, &p, err)
+	case err == nil:
 		_, err = a.spawn(o.scr, string(cmd.Name), &p, cmd.Ref)
 	}
 	if err == nil {
@@ -342,6 +336,34 @@ func (o action) spawn() {
 	e.Kind, e.Sender = abi.KindSpawnFailed, cmd.Ref
 	e.Payload = message.AppendText(e.Payload, err.Error())
 	o.tellRefusal(e)
+}
+
+// maySpawn says why the guest may not spawn what it wants; nil: it may.
+func (o action) maySpawn(opts *SpawnOptions) error {
+	a, cmd := o.actor, o.cmd
+	switch {
+	case cmd.Name != nil && !abi.ValidName(cmd.Name):
+		return badName(string(cmd.Name))
+	case !opts.may(a.rules.Load().caps.Spawn, string(cmd.Type)):
+		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
+		return ErrDenied
+	case a.sys.seen.Hides(string(cmd.Name)):
+		return errTellingName
+	}
+	return nil
+}
+
+// propsOfSpawn are those of the child that the guest spawns, or of what stands for it.
+func (o action) propsOfSpawn(opts *SpawnOptions) (p Props, err error) {
+	if opts.Elsewhere != nil {
+		p, err = standIn(o.guest, o.cmd, opts)
+		p.spawned = true
+		return p, err
+	}
+	if p, err = propsOfChild(o.guest, string(o.cmd.Type), o.cmd.Options, opts); len(o.cmd.Payload) > 0 {
+		p.args = Raw(append([]byte{}, o.cmd.Payload...))
+	}
+	return p, err
 }
 
 // spawnRefused publishes an event; the actor itself gets a message.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -69,12 +70,48 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 			continue
 		}
 		next = n + 1
+		p.sys.pool.Lift(false) // there may be no room for it now
 		if child, err := a.spawn(scr, k.Name, &k.Props, ref); err == nil {
 			p.unnoted = append(p.unnoted, child)
 		}
+		p.sys.pool.Lift(true)
 	}
 	p.hostRefs[a.uid] = next
 	f.SetCounters(auto, max(next, end))
+}
+
+// errRefusedThen is all that a repetition knows of a spawn that was refused.
+var errRefusedThen = errors.New("host: it was refused")
+
+// spawn repeats what a guest's spawn in a turn has come to, whatever would be refused now: present says why, nil: nothing. A spawn of which
+// the records do not say that, as they end before, is decided now.
+func (p *repeats) spawn(a *actor, scr *scratch, cmd *abi.Command, props *Props, present error) error {
+	fate := p.ahead.Fates[cmd.Ref]
+	switch {
+	case fate.Known:
+		err := props.rare.Get().Wrong
+		if props.make == nil {
+			err = present
+		}
+		if err == nil {
+			_, err = a.spawn(scr, string(cmd.Name), props, cmd.Ref)
+		}
+		if err != nil {
+			p.err = cmp.Or(p.err, fmt.Errorf("the child %q that it had spawned cannot be made again: %w", cmd.Name, err))
+		}
+		return err
+	case fate.Refused || !p.ahead.Latest:
+		return cmp.Or(present, errRefusedThen)
+	case present != nil:
+		return present
+	}
+	p.sys.pool.Lift(false)
+	defer p.sys.pool.Lift(true)
+	child, err := a.spawn(scr, string(cmd.Name), props, cmd.Ref)
+	if err == nil {
+		p.unnoted = append(p.unnoted, child)
+	}
+	return err
 }
 
 // stays reports whether a child stays when its parent is renewed: as it did then, or as follows from the present props.

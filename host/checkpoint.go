@@ -215,6 +215,7 @@ func wholeOf(a *actor, s *saved.State) error {
 
 // Restore implements rebuild.Port.
 func (p *repeats) Restore(parts [][]byte) error {
+	defer p.lift()()
 	s := p.sys
 	head, all, err := saved.DecodeParts(parts)
 	if err != nil {

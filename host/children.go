@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -88,7 +89,11 @@ func (a *actor) makeRoomFor(scr *scratch, err error, nth int) bool {
 
 // enroll makes the child, and the system knows it.
 func (a *actor) enroll(scr *scratch, name string, p *Props, uid abi.Ref) (*family.Member[*actor], family.Refusal, error) {
-	return a.super.Family.Adopt(name, a.rules.Load().limits.Children, func(name string) (*family.Member[*actor], error) {
+	most := a.rules.Load().limits.Children
+	if a.sys.pool.Lifted() {
+		most = math.MaxInt32
+	}
+	return a.super.Family.Adopt(name, most, func(name string) (*family.Member[*actor], error) {
 		child, err := newActor(a.sys, a, name, uid, p)
 		if err != nil {
 			return nil, err

@@ -147,7 +147,7 @@ func (a *actor) resume(scr *scratch) {
 		return
 	}
 	back := a.ended == life.Escalated
-	if !back && a.cannotResume() == "" {
+	if p := a.sys.repeats.Load().of(a); !back && a.cannotResume() == "" && (p == nil || !p.ahead.NotBack) {
 		back = a.behaviour.Rewind(a.enter(scr, nil))
 		a.leave()
 	}

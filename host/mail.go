@@ -1,6 +1,8 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
@@ -94,7 +96,7 @@ func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 		if e == nil || e.Kind == abi.KindMessage {
 			return e
 		}
-		switch a.work.StillCounts(a, e, a.sysq.Waiting()) {
+		switch a.sys.repeats.Load().of(a).counts(e, a.work.StillCounts(a, e, a.sysq.Waiting())) {
 		case work.Counts:
 			return e
 		case work.CountsLater:
@@ -107,6 +109,18 @@ func (a *actor) peek(scr *scratch) *mailbox.Envelope {
 		a.box.Pop()
 		scr.cache.Free(e)
 	}
+}
+
+// counts is whether a message counts in a turn that is repeated: those that the record has, whatever has become of those whom they are from.
+// Another turn has what now is.
+func (p *repeats) counts(e *mailbox.Envelope, now work.Validity) work.Validity {
+	switch {
+	case p == nil || len(p.expect) == 0 || len(p.expect[0].Entry.Mail) == 0:
+		return now
+	case slices.Contains(p.expect[0].Entry.Mail, e.Position):
+		return work.Counts
+	}
+	return work.Over
 }
 
 // noteCrash keeps the message of the failing turn for the crash report.

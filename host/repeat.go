@@ -81,6 +81,12 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 // System implements rebuild.Port.
 func (p *repeats) System() any { return p.sys }
 
+// lift has nothing refused for want of room, until what it returns is called: there was room for what is in the records.
+func (p *repeats) lift() (over func()) {
+	p.sys.pool.Lift(true)
+	return func() { p.sys.pool.Lift(false) }
+}
+
 // run is the run of an actor that is held.
 func (p *repeats) run(a *actor, w *dispatch.Worker) bool {
 	if p.actor.Load() == a {
@@ -146,10 +152,10 @@ func (p *repeats) limitTo(a *actor, l *Limits) {
 	}
 }
 
-// limitActor sets the limits of an actor that does not run, without those of its tree.
+// limitActor sets the limits of an actor that does not run. Those of its tree only say what is recorded: the tree has those that it was
+// made with.
 func limitActor(a *actor, l Limits) {
 	l.SetDefaults()
-	l.Tree = a.rules.Load().limits.Tree
 	if a.rules.Load().limits != l {
 		changeRules(a, func(p *Props) { p.limits = l })
 	}
@@ -238,6 +244,7 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 func (p *repeats) Apply(r *record.Record, x rebuild.Ahead) (err error) {
 	a, turns, last := p.sys.here(r.Actor), x.Turns, x.Last
 	p.ahead = x
+	defer p.lift()()
 	defer func() {
 		if err != nil && r.Life == nil {
 			path := fmt.Sprintf("actor %016x", uint64(r.Actor))
@@ -384,6 +391,10 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 		a.work.Ring(a, &work.Alarm{Kind: m.Kind, Correlation: m.Correlation, Due: m.Due, Now: r.Time, Payload: m.Payload, Headers: m.Headers})
 		e = p.arrives(a, m)
 	}
+	if e != nil && !bytes.Equal(e.Payload, m.Payload) {
+		e.Free()
+		e = nil
+	}
 	if e == nil {
 		e = mailbox.New()
 		e.Kind, e.Flags, e.Due, e.Sender, e.SenderPath, e.Correlation = m.Kind, m.Flags, m.Due, m.Sender, m.SenderPath, m.Correlation
@@ -401,7 +412,8 @@ func (p *repeats) accepted(a *actor, r *record.Record) error {
 func (p *repeats) arrives(a *actor, m *record.Message) *Envelope {
 	return p.flights.Land(func(f *rebuild.Flight[*actor]) bool {
 		e := f.E
-		return f.To == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation && bytes.Equal(e.Payload, m.Payload) && bytes.Equal(e.Headers, m.Headers) &&
+		return f.To == a && e.Kind == m.Kind && e.Sender == m.Sender && e.Correlation == m.Correlation &&
+			(bytes.Equal(e.Payload, m.Payload) || m.Kind == abi.KindSpawnFailed) && bytes.Equal(e.Headers, m.Headers) && // why may have other words now
 			(mark.IsMail(e) || m.Due == 0 || e.Due == m.Due)
 	})
 }

@@ -11,10 +11,11 @@ type tenant struct{ *actor }
 
 // State implements instance.Owner.
 func (t tenant) State() instance.State {
-	state := t.life.State()
+	state, p := t.life.State(), t.sys.repeats.Load()
 	return instance.State{
 		Waits: t.sealed.isHeld(), Running: state == life.Running, Failed: state == life.Failed, Begun: t.life.Begun.Load(),
-		Busy: t.life.Open() && !t.box.Empty(), Repeats: t.sys.repeats.Load() != nil, Turns: t.turns,
+		Busy: t.life.Open() && !t.box.Empty(), Repeats: p != nil, Turns: t.turns,
+		Had: p.of(t.actor) != nil && (len(p.expect) > 0 || t.life.Begun.Load()),
 	}
 }
 

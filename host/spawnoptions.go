@@ -96,7 +96,7 @@ func withOptions(a *actor, p Props, options []byte, o *SpawnOptions) (Props, err
 	if options == nil {
 		return p, nil
 	}
-	if err := o.within(a); err != nil {
+	if err := o.within(a); err != nil && !a.sys.pool.Lifted() {
 		return p, fmt.Errorf("%w: %w", ErrBadProps, err)
 	}
 	if o.Supervision != nil {

@@ -85,12 +85,13 @@ func (r *Rebuilt) Repeat(records []record.Record) error {
 	r.port.Resumes(resumed(records))
 	born, latest := births(records)
 	fates := fates(records)
+	notBack := notBack(records)
 	for i := range records {
 		x := &records[i]
 		if own(x) && turns[i] == nil || x.Kind == record.Decided {
 			continue // it comes with its signal
 		}
-		ahead := rebuild.Ahead{Last: last[x.Actor] == i, Latest: latest[x.Actor] == i, Born: born[i], Fates: fates}
+		ahead := rebuild.Ahead{Last: last[x.Actor] == i, Latest: latest[x.Actor] == i, Born: born[i], Fates: fates, NotBack: notBack[i]}
 		if x.Kind == record.Took {
 			ahead.Turns = turns[i]
 		}
@@ -117,6 +118,26 @@ func resumed(records []record.Record) map[abi.Ref]bool {
 	for i := range records {
 		if r := &records[i]; r.Kind == record.Took && r.Signal.What == "resume" {
 			all[r.Actor] = true
+		}
+	}
+	return all
+}
+
+// notBack are the places of the orders to go on after a failure that could not be carried out.
+func notBack(records []record.Record) map[int]bool {
+	all, told := map[int]bool{}, map[abi.Ref]int{} // the last such order of each actor, while nothing has come of it
+	for i := range records {
+		switch r := &records[i]; {
+		case r.Kind == record.Turned:
+			delete(told, r.Actor)
+		case r.Kind != record.Took:
+		case r.Signal.What == "resume":
+			told[r.Actor] = i
+		case r.Signal.What == "child-failed" && sysmail.How(r.Signal.How).Has(sysmail.Again):
+			if at, ok := told[r.Signal.From]; ok {
+				all[at] = true
+				delete(told, r.Signal.From)
+			}
 		}
 	}
 	return all
@@ -185,7 +206,12 @@ func fates(records []record.Record) map[abi.Ref]rebuild.Fate {
 	for i := range records {
 		r := &records[i]
 		f := all[r.Actor]
+		f.Known = true
 		switch s := r.Signal; {
+		case r.Kind == record.Accepted && r.Message.Kind == abi.KindSpawnFailed:
+			child := all[r.Message.Sender]
+			child.Refused = true
+			all[r.Message.Sender] = child
 		case r.Kind == record.Began:
 			f.Began = true
 		case r.Kind != record.Took:

@@ -39,6 +39,7 @@ type Pool struct {
 	most   int64 // actors; 0: no bound
 	held   atomic.Int64
 	actors atomic.Int64
+	lifted atomic.Bool // of one that is part of no other
 }
 
 // NewPool makes a pool. name says whose it is, prefix begins the settings that raise its bounds:
@@ -73,6 +74,21 @@ func (p *Pool) Actors() int64 { return p.actors.Load() }
 
 // Bounds are the most bytes and actors that the pool may have; 0: no bound.
 func (p *Pool) Bounds() (bytes, actors int64) { return p.bytes, p.most }
+
+// Lift has no bound of p, which is part of no other, and of all pools below refuse anything until it is lifted no more, but for guests'
+// memory: what was there once is there again, whatever the bounds are by then.
+func (p *Pool) Lift(on bool) { p.lifted.Store(on) }
+
+// Lifted reports whether the bounds of p, which is part of no other, are lifted.
+func (p *Pool) Lifted() bool { return p.lifted.Load() }
+
+// isLifted reports whether the bounds of p and of all above are lifted.
+func (p *Pool) isLifted() bool {
+	for p.above != nil {
+		p = p.above
+	}
+	return p.lifted.Load()
+}
 
 // Error says that something would exceed a bound.
 type Error struct {
@@ -121,6 +137,10 @@ func (p *Pool) mostFor(k Kind) int64 {
 func (p *Pool) reserve(k Kind, n int64) *Error {
 	for q := p; q != nil; q = q.above {
 		if !q.add(n, q.mostFor(k)) {
+			if k != Memory && p.isLifted() {
+				q.held.Add(n)
+				continue
+			}
 			for r := p; r != q; r = r.above {
 				r.held.Add(-n)
 			}
@@ -163,7 +183,7 @@ func (p *Pool) take(n int64) {
 // Enter counts an actor in p and all above, unless one of them has as many as it may.
 func (p *Pool) Enter() error {
 	for q := p; q != nil; q = q.above {
-		if n := q.actors.Add(1); q.most > 0 && n > q.most {
+		if n := q.actors.Add(1); q.most > 0 && n > q.most && !p.isLifted() {
 			for r := p; ; r = r.above {
 				r.actors.Add(-1)
 				if r == q {
@@ -179,7 +199,7 @@ func (p *Pool) Enter() error {
 // Reserve counts actors and bytes in p and all above, unless one of them has no room. Negative numbers give back what was reserved.
 func (p *Pool) Reserve(actors, bytes int64) error {
 	for q := p; q != nil && actors > 0; q = q.above {
-		if q.most > 0 && q.actors.Load()+actors > q.most {
+		if q.most > 0 && q.actors.Load()+actors > q.most && !p.isLifted() {
 			return &Error{What: "actors", Whose: q.whose(), Key: q.prefix + "actors", Bound: q.most}
 		}
 	}

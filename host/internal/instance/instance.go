@@ -56,6 +56,7 @@ type State struct {
 	Begun   bool   // its incarnation has started
 	Busy    bool   // messages wait, and it may handle them
 	Repeats bool   // records of an earlier system are repeated
+	Had     bool   // and in these it has an instance now
 	Turns   uint64 // how many it has had
 }
 
@@ -167,6 +168,10 @@ func (h *Holder) GoOn() {
 func (h *Holder) Grow(from, to uint64) bool {
 	acc := h.owner.Account()
 	if err := acc.Set(account.Memory, acc.Of(account.Memory)+int64(to-from)); err != nil {
+		if h.owner.State().Repeats { // there was room for it, or the turn was cut
+			acc.Note(account.Memory, acc.Of(account.Memory)+int64(to-from))
+			return true
+		}
 		h.owner.Refused("memory", err)
 		return false
 	}
@@ -354,6 +359,10 @@ func (h *Holder) Obtain(w Worker, weight int64, s *sandbox.Snapshot) (*sandbox.I
 	for i := 0; err != nil && i < MostPutAway && h.makeRoom(w, err); i++ {
 		x, err = h.attempt(w, weight, s)
 	}
+	if err != nil && errors.Is(err, errs.ErrLimit) && h.owner.State().Had {
+		h.Use()
+		x, err = h.have(weight, s) // whatever the bounds are now
+	}
 	return x, err
 }
 
@@ -369,13 +378,22 @@ func (h *Holder) makeRoom(w Worker, err error) bool {
 
 func (h *Holder) take(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
 	h.Use() // first: room is made before there is one more
-	if err = work.Hold(h.owner.Account(), account.Memory, weight); err == nil {
-		h.avoidCopy()
-		if s != nil {
-			x, err = sandbox.GetSaved(h.Image, s)
-		} else {
-			x, err = sandbox.Get(h.Image)
-		}
+	if err = work.Hold(h.owner.Account(), account.Memory, weight); err != nil {
+		h.room.List.Remove(&h.Node)
+		h.owner.Account().Note(account.Memory, 0)
+		return nil, err
+	}
+	return h.have(weight, s)
+}
+
+// have is take without a question whether there is room, and h is used.
+func (h *Holder) have(weight int64, s *sandbox.Snapshot) (x *sandbox.Instance, err error) {
+	h.owner.Account().Note(account.Memory, weight)
+	h.avoidCopy()
+	if s != nil {
+		x, err = sandbox.GetSaved(h.Image, s)
+	} else {
+		x, err = sandbox.Get(h.Image)
 	}
 	if err != nil {
 		h.room.List.Remove(&h.Node)

@@ -41,11 +41,15 @@ type Ahead struct {
 	Born   []*record.Record // of children, before the actor's next turn
 	Latest bool             // it has no later turn: the records may have been cut off before its children began
 	Fates  map[abi.Ref]Fate // of all actors that records are about
+
+	NotBack bool // of an order to go on after a failure: the state from before was not there, and the actor has asked for a restart
 }
 
 // Fate is what becomes of an actor in the records.
 type Fate struct {
+	Known   bool // records are about it
 	Began   bool // in these records
+	Refused bool // who was to be its parent was told that it cannot become one
 	Renewed int  // how many restarts it has that belong to a renewal
 	Removed bool // it is told to stop by a renewal of its parent
 }
