@@ -211,15 +211,19 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 	b := newBank()
 	b.setDeaf(true)
 	props := Props{"a": asker(puppet(puppetImage(t), rec(byte(abi.KindAskTimeout), 0, send("/user/a", add))))}
-	w := withBank(t, t.TempDir(), b, props)
-	w.tell("a", script(rec(0, 0, askBank(7, 50*time.Millisecond, "add"), askBank(8, time.Hour, "add"))))
+	begin := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := host.NewVirtualClock(begin)
+	timed := func(c host.Config) host.Config { return c.WithClock(clock) }
+	w := withBank(t, t.TempDir(), b, props, timed)
+	w.tell("a", script(rec(0, 0, askBank(7, time.Second, "add"), askBank(8, time.Hour, "add"))))
 	until(t, func() bool { return len(b.all()) == 2 })
 	w.tell("a", script(rec(0, 0, abi.AppendCancelAsk(nil, 8))))
 	w.report("a")
 	dir := w.killed()
 	w.close()
-	time.Sleep(100 * time.Millisecond) // the process is away
-	w = withBank(t, dir, b, props)
+	clock = host.NewVirtualClock(begin.Add(2 * time.Second)) // meanwhile the process was away
+	w = withBank(t, dir, b, props, timed)
+	clock.Advance(time.Nanosecond)
 	until(t, func() bool { return w.report("a") == 1 })
 	if n := len(b.all()); n != 2 {
 		t.Errorf("%d requests", n)
