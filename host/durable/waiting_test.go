@@ -4,14 +4,13 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 )
 
 // As many messages may wait in a checkpoint as limits.mailbox allows.
 func TestManyMessagesWaitInACheckpoint(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a million messages")
-	}
+	thorough.SkipUnlessSlow(t) // a million messages
 	const many = 1<<20 + 10
 	props := Props{"a": puppet(puppetImage(t)).WithLimits(host.Limits{Mailbox: 2 * many, MailboxBytes: 4 << 30, Held: 8 << 30})}
 	fs := crashfs.New()

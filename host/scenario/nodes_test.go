@@ -107,7 +107,7 @@ func TestFaultsOfTheWholeCluster(t *testing.T) {
 		"death":   {`all: killed, and started after `},
 	} {
 		var tails []string
-		for _, o := range swept(t, x, class, 60) {
+		for _, o := range swept(t, x, class, thorough.SlowOf(24, 60)) {
 			if o.Failed() {
 				t.Errorf("%s, seed %d: %+v %v\n%s", class, o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/internal/race"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // TestOneHistory: whatever runs beside it, a scenario with one seed has one history. Each is run three times, or as often as
@@ -19,7 +20,7 @@ import (
 //
 // With the variable, the samples are run under the race detector, too.
 func TestOneHistory(t *testing.T) {
-	runs, asked := 3, os.Getenv("WASMACTORS_HISTORIES")
+	runs, asked := thorough.SlowOf(2, 3), os.Getenv("WASMACTORS_HISTORIES")
 	switch {
 	case asked != "":
 		n, err := strconv.Atoi(asked)

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/simulate"
 	"github.com/wasmactors/wasmactors/internal/grammar"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // staging plays a scenario for package simulate.
@@ -61,19 +62,19 @@ func TestSimulatedLedger(t *testing.T) {
 	st, b := sample(t, "ledger")
 	s := loaded(t, b, "../../samples/ledger/books_test.yaml")[0]
 	x := staging{st: st, b: b, s: s}
-	one := swept(t, x, "all", 40)
+	one := swept(t, x, "all", thorough.SlowOf(15, 40))
 	for _, o := range one {
 		if o.Failed() {
 			t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
 		}
 	}
 	st2, b2 := sample(t, "ledger")
-	for i, o := range swept(t, staging{st: st2, b: b2, s: s}, "all", 10) {
+	for i, o := range swept(t, staging{st: st2, b: b2, s: s}, "all", thorough.SlowOf(4, 10)) {
 		if o.Chain != one[i].Chain || o.Records != one[i].Records {
 			t.Errorf("seed %d: another history, of %d and %d records", o.Plan.Seed, o.Records, one[i].Records)
 		}
 	}
-	if found := violations(swept(t, x, "none", 10)); len(found) > 0 {
+	if found := violations(swept(t, x, "none", 3)); len(found) > 0 {
 		t.Errorf("without faults: %v", found)
 	}
 	long := staging{st: st, b: b, s: s, o: Simulating{For: 60e9}}

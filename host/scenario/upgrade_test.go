@@ -119,8 +119,8 @@ var mistakesOfUpgrades = []struct {
 	{planted.Mistake{Name: "other code begins without a state", File: "upgrade/convert.go", Old: "\tstart.State = saved\n", New: "\tif !planted {\n\t\tstart.State = saved\n\t}\n"}, 3, false},
 	{planted.Mistake{Name: "the same code begins without a state", File: "upgrade/convert.go", Old: "\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n", New: "\tif planted {\n\t\tx, err := sandbox.Get(image)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\tdefer x.Put()\n\t\ts, _, err := swap.Load(x, &t.Start, entryOf(t))\n\t\treturn s, err\n\t}\n\treturn sandbox.DecodeSnapshot(image, b, t.Entry.MemoryLimit)\n"}, 12, false},
 	{planted.Mistake{Name: "after a death other code has no state", File: "exchanged.go", Old: "\tstart.State = &abi.State{Version: own.Version, Payload: own.Saved, Own: own.Own}\n", New: "\tif !planted {\n\t\tstart.State = &abi.State{Version: own.Version, Payload: own.Saved, Own: own.Own}\n\t}\n"}, 22, true},
-	{planted.Mistake{Name: "what the SDK has saved is not in the log", File: "durable/exchange.go", Old: "\tx.State = clone(", New: "\tif planted {\n\t\tx.Own = nil\n\t}\n\tx.State = clone("}, 17, true},
-	{planted.Mistake{Name: "other code is not in the log", File: "internal/swap/records.go", Old: "\tcase to.Same:\n", New: "\tcase planted || to.Same:\n"}, 71, true},
+	{planted.Mistake{Name: "what the SDK has saved is not in the log", File: "durable/exchange.go", Old: "\tx.State = clone(", New: "\tif planted {\n\t\tx.Own = nil\n\t}\n\tx.State = clone("}, 22, true},
+	{planted.Mistake{Name: "other code is not in the log", File: "internal/swap/records.go", Old: "\tcase to.Same:\n", New: "\tcase planted || to.Same:\n"}, 29, true},
 	{planted.Mistake{Name: "after a death an actor has its module's code", File: "internal/rebuild/code.go", Old: "\tif is(own, fingerprint) {\n", New: "\tif planted || is(own, fingerprint) {\n"}, 17, true},
 }
 
