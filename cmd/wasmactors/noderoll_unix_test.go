@@ -89,9 +89,9 @@ func TestNodesAreRolled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three processes for half a minute")
 	}
-	f := fieldOf(t, 3, manifestOf(64)) // with 16 shards the keys are in 11 of them: now and then a node has none of those
+	f := fieldOf(t, 3, ofRegisters)
 	f.start(f.nodes...)
-	keys := someKeys(24)
+	keys := someKeys(everywhere)
 	f.settle(keys)
 	o, end := f.operate()
 	defer end()

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host/cluster/natscluster"
+	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/internal/guesttest"
 )
 
@@ -132,11 +133,9 @@ func (f *field) found(d natscluster.Description) {
 	})
 }
 
-// manifestOf is a bundle with registers that are spread over the nodes, and a singleton.
-func manifestOf(shards int) string {
-	return fmt.Sprintf("wasmactors: 1\nname: field\nmodules: {m: {wasm: register.wasm}}\ncluster: {}\nactors:\n"+
-		"  regs: {type: m/register, keyed: {scope: cluster, shards: %d, idle: 10m}}\n  one: {type: m/register, singleton: {}}\n", shards)
-}
+// ofRegisters is a bundle with registers that are spread over the nodes, and a singleton.
+const ofRegisters = "wasmactors: 1\nname: field\nmodules: {m: {wasm: register.wasm}}\ncluster: {}\nactors:\n" +
+	"  regs: {type: m/register, keyed: {scope: cluster, shards: 64, idle: 10m}}\n  one: {type: m/register, singleton: {}}\n"
 
 // start starts processes, and waits until all are up, which needs a majority of them.
 func (f *field) start(nodes ...*process) {
@@ -364,10 +363,18 @@ func (h *history) overlaps() (wrong []string) {
 	return wrong
 }
 
-// someKeys are n paths.
+// everywhere is a number of keys of which each of three nodes has one: in one start of 700,000 it has none, since each key has a shard of its own.
+const everywhere = 36
+
+// someKeys are n paths, at most 64, the first of which is that of k00. No two of them are in one of 64 shards.
 func someKeys(n int) (all []string) {
-	for i := range n {
-		all = append(all, fmt.Sprintf("/user/regs/k%02d", i))
+	taken := map[int]bool{}
+	for i := 0; len(all) < n; i++ {
+		name := fmt.Sprintf("k%02d", i)
+		if s := shard.Of(name, 64); !taken[s] {
+			taken[s] = true
+			all = append(all, "/user/regs/"+name)
+		}
 	}
 	return all
 }
@@ -427,14 +434,14 @@ func (f *field) settle(keys []string) map[string]life {
 	f.t.Helper()
 	began := time.Now()
 	for {
-		all, spread := map[string]life{}, map[uint16]bool{}
+		all, nodes := map[string]life{}, map[uint16]bool{}
 		for i, key := range append(append([]string{}, keys...), "/user/one") {
 			_, l := f.nodes[i%len(f.nodes)].ask(key, "read")
 			all[key] = l
-			spread[l.node] = true
+			nodes[l.node] = true
 		}
 		time.Sleep(300 * time.Millisecond)
-		same := len(spread) == len(f.nodes)
+		same := len(nodes) == len(f.nodes)
 		for key, l := range all {
 			_, again := f.nodes[0].ask(key, "read")
 			same = same && l.id != 0 && again.id == l.id

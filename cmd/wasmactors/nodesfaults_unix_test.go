@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 	}
 	f, far, cut := partable(t)
 	f.start(f.nodes...)
-	keys := someKeys(24)
+	keys := someKeys(everywhere)
 	f.settle(keys)
 	all := []fault{
 		{name: "kill", down: true, do: func(p *process) { p.kill() }},

@@ -21,9 +21,9 @@ func TestANodeIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three processes for half a minute")
 	}
-	f := fieldOf(t, 3, manifestOf(64)) // with 16 and 24 keys one start in 70 had a node without any
+	f := fieldOf(t, 3, ofRegisters)
 	f.start(f.nodes...)
-	keys := someKeys(40)
+	keys := someKeys(everywhere)
 	first := f.settle(keys)
 	nodes := map[uint16]int{}
 	for _, l := range first {
@@ -115,9 +115,9 @@ func TestANodeStandsStill(t *testing.T) {
 	if !thorough.Enabled {
 		t.Skip("three processes for half a minute: make thorough")
 	}
-	f := fieldOf(t, 3, manifestOf(16))
+	f := fieldOf(t, 3, ofRegisters)
 	f.start(f.nodes...)
-	keys := someKeys(24)
+	keys := someKeys(everywhere)
 	first := f.settle(keys)
 	still := f.nodes[1]
 	number := f.numberOf(still)

@@ -22,12 +22,12 @@ func TestTheMajorityIsLost(t *testing.T) {
 	if !thorough.Enabled {
 		t.Skip("three processes for half a minute: make thorough")
 	}
-	f := fieldOf(t, 3, manifestOf(16))
+	f := fieldOf(t, 3, ofRegisters)
 	a := f.nodes[0]
 	health := freePorts(t, 1)[0]
 	a.args = []string{"--health", health}
 	f.start(f.nodes...)
-	f.settle(someKeys(24))
+	f.settle(someKeys(everywhere))
 	get := func(path string) (int, string) {
 		r, err := http.Get("http://" + health + path)
 		if err != nil {
@@ -81,7 +81,7 @@ func TestTheMajorityIsLost(t *testing.T) {
 	f.start(f.nodes[1], f.nodes[2])
 	took = until("it is ready again", func() bool { code, _ := get("/readyz"); return code == http.StatusOK })
 	t.Logf("it is ready again %v after they are up", took.Round(10*time.Millisecond))
-	f.settle(someKeys(24))
+	f.settle(someKeys(everywhere))
 	for _, wrong := range f.seen.overlaps() {
 		t.Error(wrong)
 	}

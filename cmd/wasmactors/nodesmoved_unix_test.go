@@ -21,9 +21,9 @@ func TestNodesAreMoved(t *testing.T) {
 	if !thorough.Enabled {
 		t.Skip("three processes for half a minute: make thorough")
 	}
-	f := fieldOf(t, 3, manifestOf(16))
+	f := fieldOf(t, 3, ofRegisters)
 	f.start(f.nodes...)
-	keys := someKeys(24)
+	keys := someKeys(everywhere)
 	first := f.settle(keys)
 	command := func(p *process, args ...string) (int, string) {
 		t.Helper()

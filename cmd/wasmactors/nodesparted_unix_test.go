@@ -19,7 +19,7 @@ import (
 // partable is a cluster of three nodes of which one, far, can be cut off from the others, in both directions.
 func partable(t *testing.T) (f *field, far *process, cut func(bool)) {
 	t.Helper()
-	f = fieldOf(t, 1, manifestOf(16))
+	f = fieldOf(t, 1, ofRegisters)
 	f.nodes = nil
 	free := freePorts(t, 6)
 	one, two, real, three, toOne, toTwo := free[0], free[1], free[2], free[3], free[4], free[5]
@@ -35,7 +35,7 @@ func partable(t *testing.T) (f *field, far *process, cut func(bool)) {
 		err = os.WriteFile(file, []byte(strings.NewReplacer(one, toOne, two, toTwo).Replace(string(text))), 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(f.bundle, "far.yaml"), []byte(strings.Replace(manifestOf(16), "cluster: {}", "cluster: {listen: \""+real+"\"}", 1)), 0o600)
+		err = os.WriteFile(filepath.Join(f.bundle, "far.yaml"), []byte(strings.Replace(ofRegisters, "cluster: {}", "cluster: {listen: \""+real+"\"}", 1)), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestANodeIsCutOff(t *testing.T) {
 	f, far, cut := partable(t)
 	a := f.nodes[0]
 	f.start(f.nodes...)
-	keys := someKeys(24)
+	keys := someKeys(everywhere)
 	first := f.settle(keys)
 	number := f.numberOf(far)
 	ctx, stop := context.WithCancel(context.Background())
