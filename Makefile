@@ -11,7 +11,7 @@ BROWSER := host/admin/dashboard/browsertest
 MODULES := . abi guest-sdk tools bench samples/ledger/guest samples/flaky/guest samples/chat/guest samples/crawler/guest samples/webhooks/guest samples/redis/guest docs/examples/checkout/guest $(BROWSER)
 FUZZTIME ?= 30s
 
-.PHONY: demo test slow slow-processes slow-seeds thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64 race-core race-rest
+.PHONY: demo test slow slow-processes slow-seeds thorough tools portable check bench bench-quick browser pictures guard fuzz mutants stalls cluster-sim shard-sim journal-sim cluster-faults cluster-release build race fmt generate tidy clean help demo-simulate demo-cluster simulate planted crashes kills recordings arm64 race-core race-rest
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -162,6 +162,11 @@ journal-sim: ## simulate keys that keep events while nodes and the journal fail,
 FAULTS ?= 100
 cluster-faults: ## kill, stop, part and heal real nodes FAULTS times from seed FIRST (12 s each), and check what the keys have answered
 	@WASMACTORS_THOROUGH=1 $(GO) test -count=1 -timeout $$(($(FAULTS) * 40 + 300))s -run TestFaults -v ./cmd/wasmactors -faults $(FAULTS) -faults-seed $(or $(FIRST),1)
+
+# The last release whose kinds have one table for all bundles, and the last one that has landed.
+RELEASES ?= 0c9f9e64 77acc573
+cluster-release: ## replace the nodes of each of RELEASES by those of this tree under load, and look for what is lost (5 minutes; builds them)
+	@WASMACTORS_RELEASES="$(RELEASES)" $(GO) test -count=1 -timeout 20m -run TestARollFromARelease -v ./cmd/wasmactors
 
 # Nothing waits there.
 PATIENT := /internal/(cddl|rewrite|estimate|wasmgen|wasm|glob|printable|scaffold|plainjson)$$

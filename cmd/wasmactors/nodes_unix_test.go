@@ -44,6 +44,7 @@ type process struct {
 	name, folder string
 	file         string // of the bundle; "": its folder
 	args         []string
+	exe          string // "": this program
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -156,7 +157,10 @@ func (f *field) start(nodes ...*process) {
 
 func (p *process) launch() {
 	p.t.Helper()
-	exe, err := os.Executable()
+	exe, err := p.exe, error(nil)
+	if exe == "" {
+		exe, err = os.Executable()
+	}
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -27,7 +27,10 @@ type books struct {
 }
 
 // write has a node store a number.
-func (b *books) write(p *process, key string) bool {
+func (b *books) write(p *process, key string) bool { return b.put(p, key).Kind == "reply" }
+
+// put is write, and returns the answer.
+func (b *books) put(p *process, key string) outcome {
 	b.mu.Lock()
 	b.next++
 	n := b.next
@@ -37,10 +40,10 @@ func (b *books) write(p *process, key string) bool {
 	defer b.mu.Unlock()
 	if a.Kind != "reply" {
 		b.failed++
-		return false
+		return a
 	}
 	b.stored[key] = append(b.stored[key], n)
-	return true
+	return a
 }
 
 // check reads a book until it answers, and says what is missing or there twice.
