@@ -41,6 +41,7 @@ type broken struct {
 	hasty bool // others take over although the node may still be sure
 	again bool // keys that are to live are not started
 	moves bool // a shard is handed over while something is about to be recorded of it
+	anew  bool // the table of a bundle does not begin with what that of all bundles has said
 }
 
 // sim is one run: nodes come, go and fail, and clients have keys store numbers.
@@ -58,7 +59,8 @@ type sim struct {
 	open    []*question
 	eraser  *eraser             // has keys erased; nil: nobody does
 	village *village            // whose keys are remembered; nil: none are
-	acked   map[string][]uint64 // by key
+	mix     *mix                // nodes of two bundles and releases; nil: of none
+	acked   map[string][]uint64 // by bundle and key
 	read    map[string][]uint64 // the longest that was read
 }
 
@@ -72,8 +74,16 @@ type life struct {
 	system  *host.System
 	journal *Journal
 	region  host.Ref
+	bundle  string // "": of none
+	earlier bool   // of the release before
 	over    bool
 }
+
+// whole names a key and the node's bundle.
+func (l *life) whole(key string) string { return l.bundle + key }
+
+// kind is what the kind of the node's bundle is called in the log.
+func (l *life) kind() string { return kindOf(l.bundle) }
 
 // question is one by a client that is a node.
 type question struct {
@@ -116,9 +126,12 @@ func (e early) Gone(number uint16, born uint64) bool {
 func (s *sim) start() {
 	l := &life{sim: s, id: s.Random.Uint64() | 1}
 	l.machine = s.Machine(func() uint16 { return l.number })
+	if s.mix != nil {
+		l.bundle, l.earlier = s.mix.bundle, s.mix.earlier
+	}
 	s.lives = append(s.lives, l)
 	n, err := cluster.New(cluster.Config{
-		Name: fmt.Sprint("n", len(s.lives)), Lease: lease, Brief: s.brief, ID: l.id, Directory: l.machine, Links: l.machine, Clock: l.machine, Since: l.machine.Since,
+		Name: fmt.Sprint("n", len(s.lives)), Lease: lease, Brief: s.brief, ID: l.id, Directory: s.mix.directory(l), Links: l.machine, Clock: l.machine, Since: l.machine.Since,
 		Lost: func(error) { l.over = true },
 	})
 	if err != nil {
@@ -139,7 +152,7 @@ func (s *sim) start() {
 func (l *life) begin(m cluster.Member) {
 	s := l.sim
 	var err error
-	l.journal, err = New(Options{Sure: s.sure(l), Log: l.machine.Log(), Node: m.Number, Born: m.Born, Clock: l.machine, Manual: true, skip: s.broken.guard, Refused: func(text string) { s.failf("%s", text) }})
+	l.journal, err = New(Options{Sure: s.sure(l), Log: logOf(l), Node: m.Number, Born: m.Born, Clock: l.machine, Manual: true, skip: s.broken.guard, Refused: func(text string) { s.failf("%s", text) }})
 	if err == nil {
 		if l.journal.Kind("carts", simShards); s.village != nil && s.village.plain {
 			l.journal.kinds["carts"].events = false
@@ -160,6 +173,9 @@ func (l *life) begin(m cluster.Member) {
 		WithShards(simShards).WithMoves(2).WithPatience(2 * time.Second).WithJournal(l.journal)
 	if s.village != nil {
 		c = s.village.kind(l)
+	}
+	if !l.earlier {
+		c = c.WithBundle(l.bundle)
 	}
 	if l.region, err = l.system.Spawn("carts", c.Props()); err != nil {
 		panic(err)
@@ -223,12 +239,12 @@ func (s *sim) running() []*life {
 
 // ask has a client ask.
 func (s *sim) ask(l *life, key string, add uint64) *question {
-	q := &question{by: l, key: key, number: add}
+	q := &question{by: l, key: l.whole(key), number: add}
 	if s.eraser != nil {
 		q.gone, q.era = slices.Clone(s.eraser.gone[key]), s.eraser.era[key]
 	}
 	if add == 0 {
-		q.before = slices.Clone(s.acked[key])
+		q.before = slices.Clone(s.acked[q.key])
 	}
 	var err error
 	if q.answer, err = l.system.Request(l.region, keyed.For(key, note{Add: add})); err != nil {
@@ -472,7 +488,8 @@ func (s *sim) run() string {
 		s.start()
 	}
 	s.pass(3 * time.Second)
-	for range 14 {
+	for round := range 14 {
+		s.mix.next(s, round)
 		s.fault()
 		s.isolate()
 		for range 8 {
@@ -483,6 +500,7 @@ func (s *sim) run() string {
 			s.pass(time.Duration(s.Random.IntN(300)) * time.Millisecond)
 		}
 	}
+	s.mix.replaced(s)
 	s.Heal()
 	s.FillLog(false)
 	s.pass(8 * lease)
@@ -513,28 +531,49 @@ func (s *sim) atLast(l *life, key string) (has []uint64, err error) {
 
 // finish checks that all keys answer and have what was confirmed, and that no owner has written under the fence of another.
 func (s *sim) finish() {
-	up := s.running()
-	if len(up) == 0 {
-		return
+	seen := map[string]bool{}
+	for _, l := range s.running() {
+		if !seen[l.bundle] {
+			seen[l.bundle] = true
+			s.finishKeys(l)
+		}
 	}
+	up := s.running()
+	for _, l := range s.lives {
+		if l.journal == nil {
+			continue
+		}
+		c := l.journal.Counts()
+		s.stats["written anew"] += int(c.Whole)
+		s.stats["loaded"] += int(c.Loaded)
+		s.stats["fenced off"] += int(c.Refused)
+		s.stats["held"] += int(c.Held)
+		if l.journal.bytes != 0 && slices.Contains(up, l) {
+			s.failf("%d bytes wait for the log", l.journal.bytes)
+		}
+	}
+}
+
+// finishKeys checks the keys of a node's bundle.
+func (s *sim) finishKeys(l *life) {
 	for k := range simKeys {
 		key := fmt.Sprint("k", k)
-		has, err := s.atLast(up[0], key)
+		has, err := s.atLast(l, key)
 		for range 2 { // an owner that was passed over learns of it with the first
 			if (s.early || s.brief > 0) && err != nil {
-				has, err = s.atLast(up[0], key)
+				has, err = s.atLast(l, key)
 			}
 		}
 		if err != nil {
 			s.failf("key %s at the end: %v", key, err)
 		}
 		if s.eraser == nil {
-			s.holds(key, s.acked[key], has)
+			s.holds(l.whole(key), s.acked[l.whole(key)], has)
 		} else {
 			s.eraser.read(&question{key: key, before: s.acked[key], gone: s.eraser.gone[key]}, has)
 		}
-		fences := s.FencesOf("carts", shard.Of(key, simShards))
-		for _, e := range s.LogOf("carts", key) {
+		fences := s.FencesOf(l.kind(), shard.Of(key, simShards))
+		for _, e := range s.LogOf(l.kind(), key) {
 			f, err := decodeFrame(e.Record)
 			if err != nil {
 				s.failf("%v", err)
@@ -548,19 +587,6 @@ func (s *sim) finish() {
 			if f.form == turnForm && f.epoch != last.epoch {
 				s.failf("key %s: a record of epoch %d was taken behind the fence of epoch %d", key, f.epoch, last.epoch)
 			}
-		}
-	}
-	for _, l := range s.lives {
-		if l.journal == nil {
-			continue
-		}
-		c := l.journal.Counts()
-		s.stats["written anew"] += int(c.Whole)
-		s.stats["loaded"] += int(c.Loaded)
-		s.stats["fenced off"] += int(c.Refused)
-		s.stats["held"] += int(c.Held)
-		if l.journal.bytes != 0 && slices.Contains(up, l) {
-			s.failf("%d bytes wait for the log", l.journal.bytes)
 		}
 	}
 }
@@ -698,6 +724,8 @@ var mistakes = []struct {
 	{"what owners before record of living keys counts", broken{guard: guardList}, live, 906},
 	{"living keys are not started again", broken{again: true}, live, 1},
 	{"a shard moves before it is recorded which keys live", broken{moves: true}, live, 487},
+	{"the table of a bundle begins anew", broken{anew: true}, changeover, 1},
+	{"records of owners before count, while tables are replaced", broken{guard: guardFence}, changeover, 27},
 }
 
 // Each rule that is left out is noticed. Changes of the protocol change what seeds do: then the test says from which seed on it

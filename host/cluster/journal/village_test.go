@@ -254,7 +254,7 @@ func (v *village) listed() map[string]bool {
 	all := map[string]bool{}
 	for s := range simShards {
 		l := living{names: map[string]bool{}}
-		for _, e := range v.LogOf("carts", listName(s)) {
+		for _, e := range v.LogOf(kindOf(v.mix.of()), listName(s)) {
 			if err := l.take(e, ^uint64(0), ^uint64(0), 0); err != nil {
 				v.failf("%v", err)
 			}
@@ -328,7 +328,8 @@ func (v *village) live() string {
 		v.start()
 	}
 	v.wait(3 * time.Second)
-	for range 7 {
+	for round := range 7 {
+		v.mix.next(v.sim, round)
 		v.fault()
 		if up := v.running(); len(up) > 0 && v.dice.IntN(6) == 0 {
 			l := up[v.dice.IntN(len(up))]
@@ -340,6 +341,7 @@ func (v *village) live() string {
 			v.wait(time.Duration(v.dice.IntN(300)) * time.Millisecond)
 		}
 	}
+	v.mix.replaced(v.sim)
 	v.calm()
 	v.census("at first", v.lives)
 	v.depart()
