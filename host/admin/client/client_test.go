@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -129,6 +130,28 @@ func TestFindNode(t *testing.T) {
 	}
 	if list, err := Running(context.Background()); err != nil || len(list) != 4 || list[1].Node != "b" || list[3].Node != "" {
 		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// One that does not answer is named, and is waited for a short time only.
+func TestFindOneThatHangs(t *testing.T) {
+	runtimeFolder(t)
+	serve(t, "shop", 11)
+	path, err := endpoint.Path(12, "bank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = Find("none")
+	if want := "but shop (11), bank (12, which does not answer)"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if p, err := Find("bank"); err != nil || p.PID != 12 {
+		t.Error(p, err)
 	}
 }
 

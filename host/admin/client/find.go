@@ -19,8 +19,11 @@ import (
 // ErrNotFound is a bundle that does not run here.
 var ErrNotFound = errors.New("not found")
 
-// look is how long a bundle has to say how it is.
-const look = 2 * time.Second
+// look is how long a bundle has to say how it is, and hint how long for the text of an error, which names those that have not.
+const (
+	look = 2 * time.Second
+	hint = time.Second
+)
 
 // Running is every bundle of the user that runs here, by process. Sockets of processes that
 // have ended are removed.
@@ -89,17 +92,17 @@ func Find(which string) (endpoint.Place, error) {
 	places = slices.DeleteFunc(places, endpoint.Sweep)
 	bundle, node, asNode := strings.Cut(which, "@")
 	meant := slices.DeleteFunc(slices.Clone(places), func(p endpoint.Place) bool { return bundle != "" && !p.Matches(bundle) })
-	var nodes []string
-	if asNode || len(meant) > 1 {
-		nodes = nodesOf(meant)
-	}
-	if asNode {
-		meant, nodes = among(meant, nodes, node)
+	var nodes []said
+	switch {
+	case asNode:
+		meant, nodes = among(meant, nodesOf(meant, look), node)
+	case len(meant) > 1:
+		nodes = nodesOf(meant, hint)
 	}
 	switch {
 	case len(meant) == 1:
 		return meant[0], nil
-	case len(meant) > 1 && slices.ContainsFunc(nodes, func(node string) bool { return node != "" }):
+	case len(meant) > 1 && slices.ContainsFunc(nodes, func(s said) bool { return s.node != "" }):
 		return endpoint.Place{}, fmt.Errorf("%w: several bundles run here: %s; say which one with --bundle NAME@NODE or PID", ErrNotFound, names(meant, nodes))
 	case len(meant) > 1:
 		return endpoint.Place{}, fmt.Errorf("%w: several bundles run here: %s; say which one with --bundle NAME or PID", ErrNotFound, names(meant, nodes))
@@ -108,33 +111,38 @@ func Find(which string) (endpoint.Place, error) {
 	case len(places) == 0:
 		return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, nor any other", ErrNotFound, which)
 	}
-	return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, but %s", ErrNotFound, which, names(places, nodesOf(places)))
+	return endpoint.Place{}, fmt.Errorf("%w: no bundle %q runs here, but %s", ErrNotFound, which, names(places, nodesOf(places, hint)))
 }
 
-// nodesOf are the names in a cluster of what runs at some places; "" of what is in none, or does not answer.
-func nodesOf(places []endpoint.Place) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), look)
+// said is what one that runs says of itself.
+type said struct {
+	node   string // its name in a cluster; "": it is in none
+	silent bool   // it does not answer
+}
+
+// nodesOf asks those at some places, all at once, how they are called in a cluster.
+func nodesOf(places []endpoint.Place, within time.Duration) []said {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	nodes := make([]string, len(places))
+	all := make([]said, len(places))
 	var wg sync.WaitGroup
 	for i, p := range places {
 		wg.Go(func() {
 			c := Dial(p.Path)
 			defer c.Close()
-			if about, err := Get[admin.About](ctx, c, "/v1/server", nil); err == nil {
-				nodes[i] = about.Node
-			}
+			about, err := Get[admin.About](ctx, c, "/v1/server", nil)
+			all[i] = said{about.Node, err != nil}
 		})
 	}
 	wg.Wait()
-	return nodes
+	return all
 }
 
 // among are the places of a node.
-func among(places []endpoint.Place, nodes []string, node string) (found []endpoint.Place, its []string) {
+func among(places []endpoint.Place, all []said, node string) (found []endpoint.Place, its []said) {
 	for i, p := range places {
-		if nodes[i] == node && node != "" {
-			found, its = append(found, p), append(its, node)
+		if all[i].node == node && node != "" {
+			found, its = append(found, p), append(its, all[i])
 		}
 	}
 	return found, its
@@ -143,14 +151,18 @@ func among(places []endpoint.Place, nodes []string, node string) (found []endpoi
 // mostNames bounds a list in an error.
 const mostNames = 10
 
-func names(places []endpoint.Place, nodes []string) string {
+func names(places []endpoint.Place, all []said) string {
 	var list []string
 	for i, p := range places {
 		if i == mostNames {
 			list = append(list, fmt.Sprintf("%d more", len(places)-i))
 			break
 		}
-		list = append(list, endpoint.Name(p.Bundle, nodes[i])+" ("+strconv.Itoa(p.PID)+")")
+		text := endpoint.Name(p.Bundle, all[i].node) + " (" + strconv.Itoa(p.PID) + ")"
+		if all[i].silent {
+			text = endpoint.Name(p.Bundle, "") + " (" + strconv.Itoa(p.PID) + ", which does not answer)"
+		}
+		list = append(list, text)
 	}
 	return strings.Join(list, ", ")
 }
