@@ -69,7 +69,7 @@ func (p port) take(to abi.Ref, m *network.Message, g *signal.Signal, c *mailbox.
 		if g.Kind == signal.Unanswered {
 			arrived.Err = network.ErrorOf(g.Code, g.Reason)
 			if kind, ok := g.Code.FailureKind(); ok {
-				arrived.Err = &TurnError{Ref: s.refOf(g.From), Failure: &abi.Failure{Kind: kind, Reason: g.Reason}}
+				arrived.Err = &TurnError{Ref: farRef(s, g.From), Failure: &abi.Failure{Kind: kind, Reason: g.Reason}}
 			}
 		}
 		if !s.signal(nil, to, arrived) && g.Kind == signal.Watch {
@@ -88,6 +88,14 @@ func (p port) take(to abi.Ref, m *network.Message, g *signal.Signal, c *mailbox.
 		p.strayed(by, to)
 	}
 	return nil
+}
+
+// farRef is refOf of an actor that another node speaks of. Its path is not known here unless it is of this node: the text says where it is.
+func farRef(s *System, uid abi.Ref) Ref {
+	if uid == 0 || uid.Node() == s.cfg.node {
+		return s.refOf(uid)
+	}
+	return newRef(uid, fmt.Sprintf("the actor on node %d that was asked", uid.Node()))
 }
 
 // strayed tells the node of an actor that the actor has named a ref of nobody, unless somebody had it recently.

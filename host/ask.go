@@ -22,7 +22,8 @@ func (s *System) Ask(ctx context.Context, to Ref, v any) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	return s.outside.Ask(ctx, to, v, e)
+	m, err := s.outside.Ask(ctx, to, v, e)
+	return m, failedAt(err, to)
 }
 
 // AskAs is Ask and decodes the answer.

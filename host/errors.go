@@ -82,6 +82,14 @@ func (e *TurnError) Error() string {
 // Unwrap is the failure.
 func (e *TurnError) Unwrap() error { return e.Failure }
 
+// failedAt names the actor that was asked in the error of its turn: one of another node has no path here.
+func failedAt(err error, asked Ref) error {
+	if x, ok := err.(*TurnError); ok && x.Ref.UID() == asked.UID() {
+		x.Ref = asked
+	}
+	return err
+}
+
 // badName is ErrBadName with the invalid name.
 func badName(name string) error {
 	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -, but not . or ..", ErrBadName, printable.Clip(name, 100), abi.MaxName)

@@ -184,3 +184,14 @@ func TestWhoCanBeJoined(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An error of an actor on another node has the path by which the actor was asked, if it is that one.
+func TestFailuresElsewhereHaveAPath(t *testing.T) {
+	asked := newRef(3<<54|7, "wasm://shop@3/user/carts")
+	for uid, want := range map[abi.Ref]string{asked.UID(): "host: /user/carts has failed: guest_error: no", 3<<54 | 8: "host: the actor that was asked has failed: guest_error: no"} {
+		err := failedAt(&TurnError{Ref: newRef(uid, "the actor that was asked"), Failure: &abi.Failure{Kind: abi.FailureGuestError, Reason: "no"}}, asked)
+		if err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

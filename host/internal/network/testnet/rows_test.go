@@ -3,7 +3,9 @@ package testnet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,7 +186,8 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%v", m.Err())
 	}
 	var failed *host.TurnError
-	if m := p.ask(p.a, y, "fail"); !errors.As(m.Err(), &failed) || failed.Failure.Kind != abi.FailureGuestError || failed.Ref.UID() != y.UID() {
+	if m := p.ask(p.a, y, "fail"); !errors.As(m.Err(), &failed) || failed.Failure.Kind != abi.FailureGuestError || failed.Ref.UID() != y.UID() ||
+		!strings.HasPrefix(m.Err().Error(), fmt.Sprintf("host: the actor on node %d that was asked has failed: ", y.UID().Node())) {
 		t.Errorf("%v", m.Err())
 	}
 	gone := p.spawn(p.b, "gone", quiet)
