@@ -3,6 +3,7 @@ package bundle
 import (
 	"slices"
 
+	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/service"
 )
 
@@ -32,6 +33,11 @@ func (c *checker) cluster(m *Manifest, v view, base limits) *Cluster {
 		return nil
 	}
 	k := &Cluster{Zone: v.text("zone"), Listen: v.text("listen"), Control: v.flag("control", false)}
+	if k.Listen != "" {
+		if _, _, err := cluster.HostPort(k.Listen); err != nil {
+			c.At(v.get("listen").n, "cluster.listen: %v", err)
+		}
+	}
 	k.Accept = c.accept(m, v.object("accept"), base)
 	k.Roles = v.texts("roles")
 	slices.Sort(k.Roles)

@@ -125,6 +125,7 @@ func (c *checker) durable(m *Manifest, actors view) {
 		c.notBelow(v, a)
 		c.events(m, v, a)
 		if a.Durable = v.flag(durableKey, false); !a.Durable {
+			c.limitOfNothing(v, a)
 			return
 		}
 		some = true
@@ -161,6 +162,18 @@ func (c *checker) durable(m *Manifest, actors view) {
 	if some && m.Supervision.Kind() != supervision.OneForOne {
 		c.At(c.root, "supervision.strategy of the bundle must be one-for-one if an actor is durable: the failure of an actor that is not kept would otherwise restart one that is")
 	}
+}
+
+// limitOfNothing refuses limits.durable of an actor that is not kept, and of those below it.
+func (c *checker) limitOfNothing(v view, a *Actor) {
+	if x := v.object("limits").get("durable"); x.given() && !a.Events {
+		c.At(x.n, "actor %s: limits.durable bounds what is kept of an actor, and nothing is kept of this one: write durable: true or durable: events, or remove it", a.Name)
+	}
+	i := -1
+	v.mapping("children").pairs(func(_ *yaml.Node, child view) {
+		i++
+		c.limitOfNothing(child, &a.Children[i])
+	})
 }
 
 // notBelow refuses durable for children: those of a durable actor are durable, and no others can be.

@@ -180,7 +180,7 @@ func (c *Checker) scalar(n *yaml.Node, s *Shape, where string) {
 		switch {
 		case tag == "!!str" && s.Enum != nil:
 			if !slices.Contains(s.Enum, n.Value) {
-				c.At(n, "%s cannot be %q%s", where, n.Value, Suggest(n.Value, s.Enum))
+				c.At(n, "%s cannot be %q%s", where, n.Value, Suggest(n.Value, append([]string{"true", "false"}, s.Enum...)))
 			}
 		case tag != "!!bool":
 			c.Mismatch(n, s, where)

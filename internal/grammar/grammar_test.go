@@ -54,7 +54,7 @@ func TestChecks(t *testing.T) {
 		{"match", "abc", "no", `3:8: match: "no" is not a name`},
 		{"word", "red", "rd", `3:7: word cannot be "rd"; did you mean "red"?`},
 		{"word", "mauve", "black", `3:7: word cannot be "black"; valid here: red, green, mauve`},
-		{"flag", "true", "maybe", `3:7: flag cannot be "maybe"; valid here: perhaps`},
+		{"flag", "true", "maybe", `3:7: flag cannot be "maybe"; valid here: true, false, perhaps`},
 		{"flag", "perhaps", "1", "3:7: flag must be true or false (a flag), not a number"},
 		{"whole", "9", "10", "3:8: whole must be at most 9, not 10"},
 		{"whole", "-1", "-2", "3:8: whole must be at least -1, not -2"},

@@ -11,16 +11,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -81,7 +80,7 @@ func (d *Description) check() error {
 		if !abi.ValidName([]byte(k.Name)) {
 			return fmt.Errorf("%q is no name of a node", k.Name)
 		}
-		if _, _, err := hostPort(k.Address); err != nil {
+		if _, _, err := cluster.HostPort(k.Address); err != nil {
 			return fmt.Errorf("keeper %s: %w", k.Name, err)
 		}
 		for _, other := range d.Keepers[:i] {
@@ -119,19 +118,6 @@ func (d *Description) where() string {
 		all[i] = k.Address
 	}
 	return strings.Join(all, ", ")
-}
-
-// hostPort splits an address. The port after it is used, too.
-func hostPort(address string) (string, int, error) {
-	host, text, err := net.SplitHostPort(address)
-	if err != nil || len(address) > 256 {
-		return "", 0, fmt.Errorf("the address %q is not host:port", address)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil || port < 1 || port > 65534 || host == "" {
-		return "", 0, fmt.Errorf("the address %q is not a host and a port from 1 to 65534", address)
-	}
-	return host, port, nil
 }
 
 // keeper is the node of the name, if it keeps the directory.

@@ -21,7 +21,7 @@ func TestAnOutsideNATSRestarts(t *testing.T) {
 		t.Skip("a NATS that restarts takes some seconds")
 	}
 	address := freeAddress(t)
-	hostName, port, err := hostPort(address)
+	hostName, port, err := cluster.HostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func startServer(id *Identity, listen string) (*embedded, error) {
 	if listen == "" {
 		listen = own.Address
 	}
-	host, port, err := hostPort(listen)
+	host, port, err := cluster.HostPort(listen)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func startServer(id *Identity, listen string) (*embedded, error) {
 
 // next is the address with the port after it.
 func next(address string) string {
-	host, port, err := hostPort(address)
+	host, port, err := cluster.HostPort(address)
 	if err != nil {
 		return address
 	}

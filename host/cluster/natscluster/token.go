@@ -23,6 +23,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
@@ -145,7 +146,7 @@ func parseToken(text string) (*token, error) {
 		return nil, errors.New("natscluster: the token is damaged")
 	}
 	for _, a := range t.Addresses {
-		if _, _, err := hostPort(a); err != nil {
+		if _, _, err := cluster.HostPort(a); err != nil {
 			return nil, fmt.Errorf("natscluster: the token is damaged: %w", err)
 		}
 	}
