@@ -85,8 +85,11 @@ func TestGuestInWAT(t *testing.T) {
 	}
 }
 
-func TestGuestInC(t *testing.T) {
-	image := load(t, "guests/counter.wasm")
+func TestGuestInC(t *testing.T) { counts(t, load(t, "guests/counter.wasm")) }
+
+// counts tries the counter.
+func counts(t *testing.T, image *sandbox.Image) {
+	t.Helper()
 	if d := image.Description(); !sandbox.Batching(image) || d.SDK != "c/1" || !d.Has("counter") {
 		t.Errorf("%+v, batching %v", d, sandbox.Batching(image))
 	}
