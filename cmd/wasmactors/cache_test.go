@@ -105,7 +105,7 @@ func TestUnusableCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := try(t, context.Background(), "", "check", echoBundle(t, ""), "--cache-dir", filepath.Join(file, "x"))
-	if code != 0 || !strings.Contains(stderr, "level=WARN") || !strings.Contains(stderr, "cache directory cannot be used") {
+	if code != 0 || !strings.Contains(stderr, " WARN ") || !strings.Contains(stderr, "cache directory cannot be used") {
 		t.Errorf("%d %s", code, stderr)
 	}
 }
@@ -121,4 +121,22 @@ func TestAges(t *testing.T) {
 			t.Errorf("%v: %s", d, got)
 		}
 	}
+}
+
+// What is warned of before a bundle runs is an event with --json, like all that it says then.
+func TestWarningsAreEvents(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, stderr := try(t, context.Background(), "", "run", echoBundle(t, ""), "--cache-dir", filepath.Join(file, "x"), "--input", os.DevNull, "--json")
+	for line := range strings.Lines(stderr) {
+		var e struct{ Event, Level, Text string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Event == "" {
+			t.Errorf("%v: %s", err, line)
+		} else if e.Event == "warning" && e.Level == "WARN" && strings.Contains(e.Text, "cache directory cannot be used") {
+			return
+		}
+	}
+	t.Errorf("it is not warned of: %s", stderr)
 }

@@ -163,7 +163,7 @@ func reaches(cmd *cli.Command) bool {
 func flagValues(ctx context.Context, cmd *cli.Command, flag string, before []string) []string {
 	switch flag {
 	case "bundle":
-		return bundles()
+		return bundles(ctx)
 	case "path", "to", "from":
 		if reaches(cmd) {
 			return actors(ctx, before, "/")
@@ -222,7 +222,7 @@ func arguments(ctx context.Context, app *cli.App, cmd *cli.Command, before []str
 		}
 		return nil
 	case "reload", "upgrade":
-		return bundles()
+		return bundles(ctx)
 	case "ps", "cache", "version":
 		return nil
 	case "send", "ask":
@@ -238,13 +238,14 @@ func arguments(ctx context.Context, app *cli.App, cmd *cli.Command, before []str
 	return []string{files}
 }
 
-// bundles are the names of the running bundles.
-func bundles() (names []string) {
-	places, _ := endpoint.List()
-	for _, p := range places {
-		if !endpoint.Stale(p.Path) {
-			names = append(names, p.Bundle)
-		}
+// bundles are the names of the running bundles, NAME@NODE of those that are nodes of a cluster. One that does not say so in time is named all
+// the same.
+func bundles(ctx context.Context) (names []string) {
+	ctx, cancel := context.WithTimeout(ctx, completeTime)
+	defer cancel()
+	running, _ := client.Running(ctx)
+	for _, r := range running {
+		names = append(names, endpoint.Name(r.Bundle, r.Node))
 	}
 	return names
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/log"
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service/all"
@@ -112,21 +113,27 @@ func bundleOptions(c *cli.Context, env *environment) (bundle.Options, error) {
 	}, nil
 }
 
-// warnings is a log of the engine's warnings on standard error.
+// warnings is a log of the engine's warnings on standard error, which looks like what the console prints: with --json each is an event.
 func warnings(c *cli.Context, env *environment) *slog.Logger {
-	o := &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}
 	switch {
 	case c.Bool("quiet"):
 		return slog.New(slog.DiscardHandler)
 	case c.Bool("json"):
-		return slog.New(slog.NewJSONHandler(env.stderr, o))
+		o := &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			switch {
+			case len(groups) > 0:
+			case a.Key == slog.TimeKey:
+				return slog.Attr{}
+			case a.Key == slog.MessageKey:
+				a.Key = "text"
+			}
+			return a
+		}}
+		return slog.New(slog.NewJSONHandler(env.stderr, o)).With("event", "warning")
 	}
-	return slog.New(slog.NewTextHandler(env.stderr, o))
+	text := log.NewWithOptions(env.stderr, log.Options{ReportTimestamp: true, TimeFormat: "15:04:05.000", Level: log.WarnLevel})
+	text.SetColorProfile(colours(env.terminal))
+	return slog.New(text)
 }
 
 // variables are the variables of the manifest: those that --env gives, and no others.

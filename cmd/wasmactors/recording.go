@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +54,10 @@ func openRecording(c *cli.Context, env *environment) (*recorder.Recorder, error)
 	r, err := recorder.Open(recorder.Config{Path: path, Bytes: size, Version: version, Ended: func(err error) {
 		env.note(oneLine(fmt.Sprintf("the recording %s has ended, the run goes on: %v", path, err)))
 	}})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, usage("--record: %s exists, and a recording is a new file: name another one, or remove it", path)
+	case err != nil:
 		return nil, usage("--record: %v", err)
 	}
 	return r, nil

@@ -148,6 +148,11 @@ func storeAtRest(c *cli.Context, env *environment, m *bundle.Manifest, s *durabl
 	return showStore(c, env, m, verb, what, f.Bytes, f.Limit, all)
 }
 
+// keepsEvents reports whether an actor, or one below it, is durable: events.
+func keepsEvents(a bundle.Actor) bool {
+	return a.Events || slices.ContainsFunc(a.Children, keepsEvents)
+}
+
 // showStore prints what a store has: for show of one actor and all below it.
 func showStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, actor string, bytes, limit int64, all []durable.Actor) error {
 	if verb == "show" {
@@ -170,6 +175,9 @@ func showStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, actor
 	case verb == "check":
 		_, err := fmt.Fprintf(env.stdout, "the store is whole: %s, %s, %d of %d bytes\n", plural(len(all), "actor"), plural(records, "record"), bytes, limit)
 		return err
+	}
+	if verb == "ls" && len(all) == 0 && slices.ContainsFunc(m.Actors, keepsEvents) {
+		env.note("the store has no durable: true actor; what those with durable: events have stored is shown by wasmactors store events")
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ACTOR\tTYPE\tTURNS\tCHECKPOINT\tRECORDS\tBYTES\tLAST\t")

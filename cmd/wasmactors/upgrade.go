@@ -162,7 +162,7 @@ func stepText(s *admin.UpgradeStep) string {
 		text = fmt.Sprintf("%d of %d actors", s.Done, s.Of)
 	}
 	if s.Crashes > 0 {
-		text += ", " + fmt.Sprintf("%d crashes", s.Crashes)
+		text += ", " + crashesText(uint64(s.Crashes))
 	}
 	return "upgrade of " + oneLine(s.Module) + ": " + text
 }
