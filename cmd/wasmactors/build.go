@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 func buildCommand(env *environment) *cli.Command {
@@ -68,7 +69,7 @@ func buildAll(c *cli.Context, env *environment, m *bundle.Manifest, opt bundle.O
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			if err := os.WriteFile(filepath.Join(dir, mod.Name+".wasm"), code, 0o644); err != nil {
+			if err := regular.Replace(filepath.Join(dir, mod.Name+".wasm"), code, 0o644); err != nil {
 				return err
 			}
 		}

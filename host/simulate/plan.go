@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/internal/grammar"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Choices is the version of what a seed chooses. It changes when the same seed would give another plan.
@@ -145,7 +146,7 @@ func (p *Plan) Save(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(data, '\n'), 0o600)
+	return regular.Replace(path, append(data, '\n'), 0o600) // the folder may have a link of that name, which came with a bundle
 }
 
 // ParsePlan reads the data of a file that Save has written.
