@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -240,7 +241,7 @@ func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
 	case k.broken || k.fence != p.fence:
 		k.broken, err = true, ErrAnew
 	case len(x.Record) > MaxBytes:
-		err = fmt.Errorf("journal: a turn has stored %d bytes, at most %d", len(x.Record), MaxBytes)
+		err = record.Refuse(abi.FailureMemoryLimit, fmt.Errorf("journal: a turn has stored %d bytes, at most %d", len(x.Record), MaxBytes))
 	case j.bytes+int64(len(x.Record)) > mostWaiting:
 		err = errBusy
 	case j.crowded(int64(len(x.Record))):

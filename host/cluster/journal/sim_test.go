@@ -100,6 +100,9 @@ type note struct {
 	Add uint64 `cbor:"1,keyasint,omitempty"`
 	Pad []byte `cbor:"2,keyasint,omitempty"`
 	Op  string `cbor:"3,keyasint,omitempty"`
+
+	Size   uint64 `cbor:"4,keyasint,omitempty"` // of Pad, if that is to be more
+	Before uint64 `cbor:"5,keyasint,omitempty"` // so many events of that size are stored first, and deleted
 }
 
 func (s *sim) failf(format string, args ...any) {
@@ -216,8 +219,14 @@ func (c *cart) Receive(ctx *host.Context, m host.Message) error {
 	if err := m.Decode(&x); err != nil {
 		return err
 	}
+	for range x.Before { // each is deleted in the same turn
+		if err := c.log.Persist("cart.added@1", note{Pad: make([]byte, x.Size)}); err != nil {
+			return err
+		}
+		c.log.DeleteEvents(c.log.Last())
+	}
 	if x.Add != 0 {
-		if err := c.log.Persist("cart.added@1", note{Add: x.Add, Pad: make([]byte, padding)}); err != nil {
+		if err := c.log.Persist("cart.added@1", note{Add: x.Add, Pad: make([]byte, max(padding, int(x.Size)))}); err != nil {
 			return err
 		}
 	}
