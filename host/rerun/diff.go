@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/recorder"
@@ -80,7 +81,7 @@ type history struct {
 // line is the turns of an actor.
 type line struct {
 	path  string
-	parts []stretch
+	parts []stretch // in the order of their turns
 	// Of a comparison: the turn behind the last one that was compared, whether a difference was found, and whether
 	// turns were batched otherwise, from where on fuel does not count.
 	upTo    uint64
@@ -95,12 +96,19 @@ type stretch struct {
 	turns []mark
 }
 
+// add takes a turn up. An incarnation may begin on another worker at the time at which the one before has ended: then its first
+// turns come before the last ones of that.
 func (l *line) add(turn uint64, p mark) {
-	if n := len(l.parts); n == 0 || l.parts[n-1].first+uint64(len(l.parts[n-1].turns)) != turn {
-		l.parts = append(l.parts, stretch{first: turn})
+	k := len(l.parts)
+	for k > 0 && l.parts[k-1].first > turn {
+		k--
 	}
-	last := &l.parts[len(l.parts)-1]
-	last.turns = append(last.turns, p)
+	if k == 0 || l.parts[k-1].first+uint64(len(l.parts[k-1].turns)) != turn {
+		l.parts = slices.Insert(l.parts, k, stretch{first: turn})
+		k++
+	}
+	at := &l.parts[k-1]
+	at.turns = append(at.turns, p)
 }
 
 // at is a turn; nil: there is none.

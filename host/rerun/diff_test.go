@@ -2,9 +2,12 @@ package rerun
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/recorder"
@@ -154,4 +157,35 @@ func TestDiffOfLongRuns(t *testing.T) {
 	if t.Log(found[0]); len(slices.Compact(found)) != 1 {
 		t.Errorf("%q", found)
 	}
+}
+
+// Turns of an incarnation may come before the last ones of the incarnation before.
+func TestTurnsInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var l line
+		want := map[uint64]uint64{}
+		for order, turn := range rapid.SliceOfNDistinct(rapid.Uint64Range(0, 20), 1, 20, rapid.ID).Draw(rt, "turns") {
+			l.add(turn, mark{order: uint32(order)})
+			want[turn] = uint64(order)
+		}
+		first := slices.Min(slices.Collect(maps.Keys(want)))
+		if l.first() != first {
+			rt.Fatalf("%+v begins with %d, not %d", l.parts, l.first(), first)
+		}
+		for turn := range uint64(22) {
+			order, there := want[turn]
+			if p := l.at(turn); there != (p != nil) || there && uint64(p.order) != order {
+				rt.Fatalf("turn %d of %+v: %v", turn, l.parts, p)
+			}
+			at, _, more := l.next(turn)
+			for wanted := turn; ; wanted++ {
+				if _, there := want[wanted]; there || wanted > 21 {
+					if more != there || more && at != wanted {
+						rt.Fatalf("after %d of %+v: %d, not %d", turn, l.parts, at, wanted)
+					}
+					break
+				}
+			}
+		}
+	})
 }
