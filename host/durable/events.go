@@ -240,10 +240,11 @@ func (s *Store) settle(at wal.Position) error {
 	if j == nil {
 		return nil
 	}
-	if err := j.Settle(s.stop, uint64(at)); err != nil {
+	applied, err := j.Settle(s.stop, uint64(at))
+	if err != nil {
 		return err
 	}
-	p, err := s.append(binary.LittleEndian.AppendUint64([]byte{version, tagIndexed}, min(uint64(at), j.Applied())))
+	p, err := s.append(binary.LittleEndian.AppendUint64([]byte{version, tagIndexed}, applied))
 	if err != nil {
 		return err
 	}

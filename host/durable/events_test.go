@@ -206,12 +206,17 @@ func TestTheIndexIsMissed(t *testing.T) {
 	}
 }
 
-// killable is the process that TestEventsKilled kills: it adds 1 for ever, and prints each sum that it was answered.
+// killable is the process that TestEventsKilled and TestStatesKilled kill: it adds 1 for ever, and prints each sum that it was answered.
 func killable(dir string) {
-	t := &fatal{}
-	x := mustOpenEvents(t, dir, []string{"t"})
+	t, name := &fatal{}, "t"
+	var x *eventful
+	if os.Getenv("WASMACTORS_PAGES") != "" {
+		x, name = openPages(t, dir), "p"
+	} else {
+		x = mustOpenEvents(t, dir, []string{name})
+	}
 	for i := 0; ; i++ {
-		sum, err := x.add("t", 1)
+		sum, err := x.add(name, 1)
 		if err != nil {
 			panic(err)
 		}
@@ -236,6 +241,38 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// killed runs a process that prints numbers, which grow by one from those before, kills it after some of them, and returns the last one.
+func killed(t *testing.T, cmd *exec.Cmd, round, after, sum int) int {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for n := 0; lines.Scan(); n++ {
+		got, err := strconv.Atoi(lines.Text())
+		if err != nil || got != sum+1 && (n != 0 || got != sum+2) { // one that was under way may count
+			t.Fatalf("round %d: %q after %d: %v", round, lines.Text(), sum, err)
+		}
+		if sum = got; n == after {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // what it has printed before it died counts, too
+		if got, err := strconv.Atoi(lines.Text()); err == nil {
+			sum = max(sum, got)
+		}
+	}
+	_ = cmd.Wait()
+	return sum
+}
+
 // A process that is killed after any of its answers, and within checkpoints, has lost nothing that it has answered, and done
 // nothing twice: the sum of what is back is that of a twin who was never killed, as far as it has come.
 func TestEventsKilled(t *testing.T) {
@@ -243,32 +280,7 @@ func TestEventsKilled(t *testing.T) {
 	for round := range 10 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "WASMACTORS_KILLABLE="+dir)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for n := 0; lines.Scan(); n++ {
-			got, err := strconv.Atoi(lines.Text())
-			if err != nil || got != sum+1 && (n != 0 || got != sum+2) { // one that was under way may count
-				t.Fatalf("round %d: %q after %d: %v", round, lines.Text(), sum, err)
-			}
-			if sum = got; n == 25+7*round {
-				break
-			}
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		for lines.Scan() { // what it has printed before it died counts, too
-			if got, err := strconv.Atoi(lines.Text()); err == nil {
-				sum = max(sum, got)
-			}
-		}
-		_ = cmd.Wait()
+		sum = killed(t, cmd, round, 25+7*round, sum)
 	}
 	x := mustOpenEvents(t, dir, []string{"t"})
 	defer x.close()

@@ -630,19 +630,21 @@ func (j *Journal) await(ctx context.Context, position uint64) error {
 	}
 }
 
-// Settle has all records before a position, which is durable, in the index for good: the log need not keep them.
-func (j *Journal) Settle(ctx context.Context, position uint64) error {
+// Settle has all records before a position, which is durable, in the index for good: the log need not keep them. applied is how far the index
+// says that it has come, then and for good: it is less than the position where nothing was stored in between, whatever is applied meanwhile.
+func (j *Journal) Settle(ctx context.Context, position uint64) (applied uint64, err error) {
 	if err := j.await(ctx, position); err != nil {
-		return err
+		return 0, err
 	}
+	applied = min(position, j.Applied())
 	if err := j.index.flush(); err != nil {
-		return err
+		return 0, err
 	}
 	n := j.index.size()
 	j.mu.Lock()
 	j.space = n
 	j.mu.Unlock()
-	return nil
+	return applied, nil
 }
 
 // Applied is the position before which everything is in the index.

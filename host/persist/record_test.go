@@ -13,6 +13,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	rules "github.com/wasmactors/wasmactors/abi/persist"
 	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
 // plain is what a journal has of an ID, without an index, a queue or a log.
@@ -302,10 +303,10 @@ func TestAStateMayFillItsRoom(t *testing.T) {
 
 // The index gives back what it had of states, also while there is always something to apply: 100,000 of them take what some need.
 func TestTheIndexGivesStatesBack(t *testing.T) {
-	const keys, most = 20, 100_000
-	n := most
+	const keys = 20
+	n := thorough.SlowOf(30_000, 100_000)
 	if testing.Short() {
-		n = most / 10
+		n = 10_000
 	}
 	j, err := Open(Options{Manual: true})
 	if err != nil {
