@@ -9,13 +9,14 @@ import (
 	"github.com/wasmactors/wasmactors/internal/thorough"
 )
 
-// TestSimulatedStores: what durable actors and actors with events have said is not lost, and nothing is done twice, however
+// TestSimulatedStores: what durable actors, actors with events and those that keep their state have said is not lost, and nothing is done twice, however
 // often the process dies and whatever call of its disk fails.
 func TestSimulatedStores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles guests")
 	}
-	for path, file := range map[string]string{"ledger/durable.yaml": "ledger/books_test.yaml", "accounts": "accounts/kept_test.yaml"} {
+	const baskets = "../docs/examples/baskets"
+	for path, file := range map[string]string{"ledger/durable.yaml": "ledger/books_test.yaml", "accounts": "accounts/kept_test.yaml", baskets: baskets + "/kept_test.yaml"} {
 		t.Run(path, func(t *testing.T) {
 			x := stored(t, path, file)
 			met := map[simulate.Class]int{}

@@ -30,19 +30,24 @@ func TestNodes(t *testing.T) {
 	played(t, "testdata/nodes", "testdata/nodes/nodes_test.yaml")
 }
 
-// TestKeptNodes: keys that keep their events go on from them on another node before the lease of the one that was killed is over, and lose
-// nothing that was confirmed, whatever happens to nodes.
+// TestKeptNodes: keys that keep their events, or their latest state, go on from them on another node before the lease of the one that was killed is
+// over, and lose nothing that was confirmed, whatever happens to nodes.
 func TestKeptNodes(t *testing.T) {
 	if testing.Short() || race.Enabled {
 		t.Skip("compiles a guest")
 	}
-	played(t, "testdata/kept", "testdata/kept/kept_test.yaml")
-	st, b := opened(t, "testdata/kept")
-	x := staging{st: st, b: b, s: loaded(t, b, "testdata/kept/kept_test.yaml")[1]}
-	x.o.For = simulatedFor
-	for _, o := range swept(t, x, "all", thorough.SlowOf(10, 200)) {
-		if o.Failed() {
-			t.Errorf("seed %d: %+v %v\n%s", o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
+	for bundlePath, file := range map[string]string{
+		"testdata/kept": "testdata/kept/kept_test.yaml",
+		"../../docs/examples/baskets/cluster.yaml": "../../docs/examples/baskets/cluster_test.yaml",
+	} {
+		played(t, bundlePath, file)
+		st, b := opened(t, bundlePath)
+		x := staging{st: st, b: b, s: loaded(t, b, file)[1]}
+		x.o.For = simulatedFor
+		for _, o := range swept(t, x, "all", thorough.SlowOf(10, 200)) {
+			if o.Failed() {
+				t.Errorf("%s, seed %d: %+v %v\n%s", bundlePath, o.Plan.Seed, o.Violation, o.Err, strings.Join(o.Tail, "\n"))
+			}
 		}
 	}
 }
