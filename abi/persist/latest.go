@@ -1,9 +1,8 @@
 package persist
 
 import (
-	"bytes"
+	"encoding/binary"
 	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -66,7 +65,7 @@ func (c *Latest) Keep(payload []byte, tags []string) ([]Entry, error) {
 		return nil, ErrRecovering
 	case len(payload) == 0:
 		return c.Forget()
-	case c.known && bytes.Equal(payload, c.kept) && (!c.there || slices.Equal(tags, c.tags)):
+	case c.known && same(payload, c.kept) && (!c.there || sameTags(tags, c.tags)):
 		return nil, nil
 	case len(payload) > MaxState:
 		return nil, &Rejected{"the state has " + strconv.Itoa(len(payload)) + " bytes, of at most " + strconv.Itoa(MaxState) + ": what grows without end is kept elsewhere, or in several actors"}
@@ -80,6 +79,29 @@ func (c *Latest) Keep(payload []byte, tags []string) ([]Entry, error) {
 	c.last, c.there, c.known = e.Number, true, true
 	c.kept, c.tags = append(c.kept[:0], payload...), append(c.tags[:0], tags...)
 	return c.entries[:len(list)+1], nil
+}
+
+// same is bytes.Equal, which guests in Go do byte by byte: a state is compared in each turn.
+func same(a, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for len(a) >= 8 {
+		if binary.LittleEndian.Uint64(a) != binary.LittleEndian.Uint64(b) {
+			return false
+		}
+		a, b = a[8:], b[8:]
+	}
+	return string(a) == string(b)
+}
+
+func sameTags(a, b []string) bool {
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
 }
 
 // Forget is what has to be stored so that nothing is kept: nothing if nothing is. Numbers are not used again.

@@ -134,7 +134,7 @@ func (c *checker) durable(m *Manifest, actors view) {
 		with := ""
 		switch {
 		case a.spread():
-			c.At(at, "actor %s: durable: true repeats what an actor was sent, from the store of one machine, and this one moves between nodes: write durable: events, and keep its state as events", a.Name)
+			c.At(at, "actor %s: durable: true repeats what an actor was sent, from the store of one machine, and this one moves between nodes: write durable: events, and keep its state, or events, by guest-sdk/persist", a.Name)
 		case m.Store == nil:
 			c.At(at, "actor %s: durable needs the key store, which says where its state is kept", a.Name)
 		case a.Routing != nil:

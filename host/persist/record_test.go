@@ -343,7 +343,7 @@ func TestTheIndexGivesStatesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d states of 1000 bytes: at most %d bytes of files, %d at the end", n, used, j.index.size())
-	if used > 64<<20 {
+	if used > 8<<20 {
 		t.Errorf("the index had up to %d bytes", used)
 	}
 	for _, m := range members {

@@ -52,6 +52,8 @@ type sim struct {
 	dice    *rand.Rand    // of what other runs do not draw; nil: this one does not either
 	brief   time.Duration // after which silent nodes are passed over; 0: when their lease is over
 	early   bool          // others take over before a lease is over: what is read may be old, what is written may not be lost
+	states  bool          // keys keep their latest state, and not their events
+	small   bool          // states have one number, and no padding
 	lives   []*life
 	stats   map[string]int
 	failure string
@@ -172,7 +174,11 @@ func (l *life) begin(m cluster.Member) {
 	if s.early {
 		node = early{l.node, s}
 	}
-	c := shard.New("carts", node, keyed.New(l.journal.Events().Props(definition, func(log *persist.Log) persist.Actor { return &cart{life: l, log: log} }, MaxBytes)).WithIdle(2*time.Second).WithSupervision(Supervised(supervision.Default()))).
+	props := l.journal.Events().Props(definition, func(log *persist.Log) persist.Actor { return &cart{life: l, log: log} }, MaxBytes)
+	if s.states {
+		props = l.journal.Events().StateProps(persist.StateDefinition{Type: "cart.state", Automatic: true}, func(*persist.Keeper) persist.Stateful { return &chest{cart{life: l}} }, MaxBytes)
+	}
+	c := shard.New("carts", node, keyed.New(props).WithIdle(2*time.Second).WithSupervision(Supervised(supervision.Default()))).
 		WithShards(simShards).WithMoves(2).WithPatience(2 * time.Second).WithJournal(l.journal)
 	if s.village != nil {
 		c = s.village.kind(l)
@@ -210,6 +216,52 @@ func (c *cart) Snapshot() (any, error) { return c.has, nil }
 func (c *cart) Restore(_ uint16, payload host.Raw) error {
 	return (host.Message{Payload: payload}).Decode(&c.has)
 }
+
+// chest is a cart that keeps its state.
+type chest struct{ cart }
+
+// chestState is padded, so that keys are written anew.
+type chestState struct {
+	Has []uint64 `cbor:"1,keyasint,omitempty"`
+	Pad []byte   `cbor:"2,keyasint,omitempty"`
+}
+
+func (c *chest) Save() (any, error) {
+	if len(c.has) == 0 {
+		return nil, nil
+	}
+	if c.life.sim.small {
+		return chestState{Has: c.has[len(c.has)-1:]}, nil
+	}
+	return chestState{c.has, make([]byte, padding)}, nil
+}
+
+func (c *chest) Load(payload host.Raw) error {
+	var x chestState
+	err := (host.Message{Payload: payload}).Decode(&x)
+	c.has = x.Has
+	return err
+}
+
+func (c *chest) Receive(ctx *host.Context, m host.Message) error {
+	var x note
+	if err := m.Decode(&x); m.Kind != abi.KindMessage || err != nil {
+		return err
+	}
+	if c.life.sim.small {
+		c.has = nil
+	}
+	if x.Add != 0 && x.Add != empties {
+		c.has = append(c.has, x.Add)
+	}
+	if x.Add == empties {
+		return ctx.Reply([]uint64{empties})
+	}
+	return ctx.Reply(c.has)
+}
+
+// empties is a number that leaves nothing of a small state.
+const empties = 1 << 40
 
 func (c *cart) Receive(ctx *host.Context, m host.Message) error {
 	if m.Kind != abi.KindMessage {
@@ -724,6 +776,7 @@ var mistakes = []struct {
 	{"records of owners before count", broken{guard: guardFence}, simulate, 42},
 	{"a turn takes effect before its record is confirmed", broken{guard: guardAnswer}, simulate, 1},
 	{"copies that come late count", broken{guard: guardNumber}, simulate, 3},
+	{"states of owners before count", broken{guard: guardFence}, keepers, 21},
 	{"a key is read from a copy that is behind", broken{guard: guardLeast}, simulate, 1},
 	{"what is read waits for nothing", broken{guard: guardSure}, cutOff, 1},
 	{"others take over while the node is sure", broken{hasty: true}, cutOff, 1},
