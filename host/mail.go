@@ -77,10 +77,14 @@ func (a *actor) control(scr *scratch, e *mailbox.Envelope) {
 	if flags&mark.Identify != 0 {
 		a.sys.identified(scr, a, e)
 	}
+	reason := "stopped"
+	if e.Kind == abi.KindRecover { // what it keeps is not for the code that it has: whoever starts another one of its name is to wait
+		reason = "failed: what it keeps could not be handled"
+	}
 	scr.cache.Free(e)
 	switch {
 	case flags&mark.ForGood != 0:
-		a.stopNow(scr, "stopped", life.Ordered)
+		a.stopNow(scr, reason, life.Ordered)
 	case flags&mark.Poison != 0:
 		a.quit(scr, "stopped")
 	case flags&mark.Kill != 0:

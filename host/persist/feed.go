@@ -165,7 +165,7 @@ func (f *feed) Peek() *host.Envelope {
 	}
 	if f.at == failed && f.shown == nil {
 		f.shown = envelopes.New()
-		f.shown.Flags = mark.Poison | mark.ForGood
+		f.shown.Kind, f.shown.Flags = abi.KindRecover, mark.Poison|mark.ForGood
 	}
 	return f.shown
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/host/persist"
 )
 
@@ -357,5 +358,34 @@ func TestStatesAreBounded(t *testing.T) {
 		if len(w.heard) != 1 || !strings.HasSuffix(w.heard[0], ": 1819") {
 			t.Error(w.heard)
 		}
+	})
+}
+
+// A key whose state the code cannot read begins again with the messages for it, and not as fast as it can: it is a failure like any other.
+func TestKeysThatCannotBeRead(t *testing.T) {
+	baskets(t, func(w *world) {
+		carts := func(typ string) host.Ref {
+			ref := must(w.Spawn("carts", keyed.New(w.props(typ, "", 0)).Props()))(w.t)
+			w.run()
+			return ref
+		}
+		tell := func(to host.Ref) {
+			if err := w.Tell(to, keyed.For("ann", "put tea")); err != nil {
+				w.t.Fatal(err)
+			}
+			w.run()
+		}
+		tell(carts("auto"))
+		w.again()
+		ref := carts("third")
+		n := len(w.failures(func() {
+			tell(ref)
+			w.clock.Advance(time.Minute)
+			w.run()
+		}))
+		if n == 0 || n > 20 {
+			w.t.Errorf("%d failures in a minute", n)
+		}
+		w.kept("/user/carts/ann", "1 basket.state@1 tea []")
 	})
 }
