@@ -128,7 +128,9 @@ func (c *making) proven(part []byte) (bool, error) {
 	if c.store.book.Has(of.Ref) {
 		before, err = c.store.shelf.part(c.store.book.Place(of.Ref))
 	}
-	if err == nil && !bytes.Equal(part, before) {
+	later := false // a message that has come since the mark is in the part, too
+	c.store.log.Between(func() { _, later = c.store.touched.refs[of.Ref] })
+	if err == nil && !later && !bytes.Equal(part, before) {
 		proof(of.Path, before, part)
 	}
 	return true, err

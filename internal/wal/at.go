@@ -9,6 +9,13 @@ import (
 // Batch is the position of the first record of the batch that the record which was begun is in. It is called between Begin and End.
 func (l *Log) Batch() Position { return l.next + batchHeader }
 
+// Between calls f while nothing is appended. f must not call the log.
+func (l *Log) Between(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
 // Behind is the position of the first record behind a batch whose first record is at first, and whose last one ends at end.
 func (l *Log) Behind(first, end Position) Position {
 	return first + Position(l.sectorsOf(int(end-first)))
