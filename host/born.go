@@ -50,7 +50,7 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 		}
 		next = n + 1
 		delete(lacks, name)
-		props, err := p.bornOf(a, name, r.Life.Type, r.Actor)
+		props, err := p.bornOf(a, name, r.Life.Type, r.Actor, r.Life.Code)
 		if err == nil {
 			_, err = a.spawn(scr, name, &props, r.Actor)
 		}

@@ -337,7 +337,7 @@ func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (props *Pr
 		}
 		props = &made
 	default:
-		made, err := p.propsOfChild(parent, name, x.Type, x.Ref)
+		made, err := p.propsOfChild(parent, name, x.Type, x.Ref, w.Code)
 		if err != nil {
 			return nil, err
 		}

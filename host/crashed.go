@@ -49,7 +49,7 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 		return true
 	}
 	m := a.props.crashed
-	if at := message.AttemptsOf(e); at.N < m.times {
+	if at := message.AttemptsOf(e); a.sys.repeats.Load().of(a).redelivers(at.N < m.times) {
 		at.N++
 		e.Value = at
 		e.Flags |= mark.Again
@@ -66,4 +66,12 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 		a.sys.unanswered(scr, e, a.uid, a.sys.turnError(a, f))
 	}
 	return true
+}
+
+// redelivers is whether the message of a turn that is repeated, and has failed, has another turn: as it had, or as now is.
+func (p *repeats) redelivers(now bool) bool {
+	if p == nil || !p.ahead.Again && !p.ahead.Dropped {
+		return now
+	}
+	return p.ahead.Again
 }

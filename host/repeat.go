@@ -50,7 +50,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &rebuild.PastClock{Clock: cfg.clock}, turns: &rebuild.PastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{},
+		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{}, quits: map[abi.Ref]int{},
 		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
@@ -614,7 +614,7 @@ func (p *repeats) Forgotten(path string, ref abi.Ref) error {
 // Repeated implements rebuild.Port.
 func (p *repeats) Repeated() error {
 	p.over.Store(true)
-	return p.leftOver()
+	return nil
 }
 
 // Release implements rebuild.Port.
@@ -658,6 +658,7 @@ func (p *repeats) Release() {
 			beginAnew(a)
 		}
 	}
+	p.stopRemoved()
 	var again []askedAgain
 	if s.durable != nil {
 		for _, a := range treeOf(s) {
@@ -729,8 +730,8 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 }
 
 // propsOfChild are the props of a child of a type that an actor has started because its props named it. If they do not any more the child
-// is made like one that the actor spawns: it must have ended when all is repeated.
-func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref) (Props, error) {
+// is made like one that the actor spawns, or of the code that records say: if it has not ended when all is repeated, it is told to stop.
+func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref, code []byte) (Props, error) {
 	if k := named(a.rules.Load().children, name); k != nil && k.typ == typ {
 		return *k, nil
 	}
@@ -739,6 +740,13 @@ func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref) (Props, 
 		return Props{}, notStartedNow(a)
 	}
 	made, err := g.childProps(typ, nil)
+	if err == nil && made.check() != nil { // it has a module of its own
+		image, unknown := rebuild.CodeOf(nil, typ, code, p.sys.cfg.recorder)
+		if err = unknown; err == nil {
+			caps := made.caps
+			made = GuestOf(NewModule(image), typ).WithLimits(made.limits).WithCapabilities(caps).WithSupervision(made.strategy)
+		}
+	}
 	if err != nil {
 		return Props{}, fmt.Errorf("%w; %w", notStartedNow(a), err)
 	}
@@ -747,16 +755,18 @@ func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref) (Props, 
 	return made, nil
 }
 
-// leftOver is an error if a child is left that its parent would not start now, and no renewal has stopped.
-func (p *repeats) leftOver() error {
-	var first *actor
-	for ref := range p.removed {
-		if a := p.sys.here(ref); a != nil && !a.life.State().Ending() && a.life.State() != life.Stopped && (first == nil || a.path < first.path) {
-			first = a
+// stopRemoved stops the children that are left and that their parent would not start now, as a renewal of it would.
+func (p *repeats) stopRemoved() {
+	var all []*actor
+	for ref, parent := range p.removed {
+		a := p.sys.here(ref)
+		if a != nil && p.removed[parent.uid] == nil && !a.life.State().Ending() && a.life.State() != life.Stopped {
+			all = append(all, a)
 		}
 	}
-	if first == nil {
-		return nil
+	slices.SortFunc(all, func(a, b *actor) int { return strings.Compare(a.path, b.path) })
+	for _, a := range all {
+		p.sys.logf(a, abi.LogWarn, "its parent starts no such child any more: it stops, and its state is gone")
+		a.stop(nil, rebuild.RemovedReason)
 	}
-	return fmt.Errorf("%s: %w", first.path, notStartedNow(first.parent))
 }

@@ -173,12 +173,13 @@ type repeats struct {
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
 	known        map[abi.Ref]bool   // actors whose limits are in the records
 
-	ahead    rebuild.Ahead                                                     // of the record that is repeated
-	bornOf   func(parent *actor, name, typ string, ref abi.Ref) (Props, error) // of a child that has begun: propsOfChild
-	hostRefs map[abi.Ref]uint64                                                // how many refs of children an actor has given that are in records
-	renewed  map[abi.Ref]int                                                   // how many renewals of an actor are repeated
-	removed  map[abi.Ref]*actor                                                // children that the props of their parent do not name now: their parents
-	unnoted  []*actor                                                          // children whose beginning is in no record
+	ahead    rebuild.Ahead                                                                  // of the record that is repeated
+	bornOf   func(parent *actor, name, typ string, ref abi.Ref, code []byte) (Props, error) // of a child that has begun: propsOfChild
+	hostRefs map[abi.Ref]uint64                                                             // how many refs of children an actor has given that are in records
+	renewed  map[abi.Ref]int                                                                // how many renewals of an actor are repeated
+	quits    map[abi.Ref]int                                                                // how often the supervisor of an actor was asked before that stopped itself
+	removed  map[abi.Ref]*actor                                                             // children that the props of their parent do not name now: their parents
+	unnoted  []*actor                                                                       // children whose beginning is in no record
 
 	over atomic.Bool // all is repeated, and what is spawned is new
 

@@ -14,7 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 )
 
-// redraw is a role as another manifest has it: limits and arguments are others. Strategies are the same: see docs/architecture/durability.md.
+// redraw is a role as another manifest has it.
 func redraw(rt *rapid.T, r role) role {
 	if rapid.IntRange(0, 2).Draw(rt, "same") == 0 {
 		return r
@@ -29,8 +29,21 @@ func redraw(rt *rapid.T, r role) role {
 	if rapid.Bool().Draw(rt, "start") {
 		n.Start = drawActs(rt, 1, true)
 	}
+	if rapid.Bool().Draw(rt, "crashed") {
+		n.Crashed = rapid.SampledFrom([]int{0, -1, 1, 2}).Draw(rt, "becomes")
+	}
+	if rapid.Bool().Draw(rt, "life") {
+		x := drawRole(rt, r.Name, 0)
+		n.Life, n.Signif = x.Life, x.Signif
+	}
 	for _, k := range r.Children {
-		n.Children = append(n.Children, redraw(rt, k))
+		if rapid.IntRange(0, 5).Draw(rt, "gone") > 0 {
+			n.Children = append(n.Children, redraw(rt, k))
+		}
+	}
+	name := rapid.SampledFrom([]string{"n", "a", "b"}).Draw(rt, "new")
+	if rapid.IntRange(0, 5).Draw(rt, "begins") == 0 && !slices.ContainsFunc(n.Children, func(k role) bool { return k.Name == name }) {
+		n.Children = append(n.Children, drawRole(rt, name, 0))
 	}
 	return n
 }

@@ -2,14 +2,19 @@ package durable
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
+	"github.com/wasmactors/wasmactors/runtime"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -174,4 +179,130 @@ func turnsOf(look string) (n int) {
 		}
 	}
 	return n
+}
+
+// A child that its parent's props do not name any more stops at the start, with all below it, whatever it was made with, and is gone then.
+func TestChildrenThatAreGone(t *testing.T) {
+	p := puppet(puppetImage(t))
+	echo, keep := keptEcho(t)
+	other := puppetOf(host.Guest(echo, "echo"))
+	odd := p.WithSupervision(supervision.Default().WithKind(supervision.AllForOne).WithOtherwise(supervision.Escalate)).WithLifetime(supervision.Permanent)
+	for name, kid := range map[string]host.Props{
+		"a plain one":          p,
+		"one with children":    p.WithChildren(host.Child{Name: "x", Props: p}),
+		"one with other rules": odd.WithChildren(host.Child{Name: "x", Props: odd.WithLifetime(supervision.Temporary)}),
+		"a module of its own":  other,
+	} {
+		for _, checkpoint := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				before, after := Props{"p": p.WithChildren(host.Child{Name: "a", Props: kid}, host.Child{Name: "b", Props: p})}, Props{"p": p.WithChildren(host.Child{Name: "b", Props: p})}
+				w := &lived{fs: crashfs.New(), clock: host.NewVirtualClock(firstMoment), props: before, change: keep}
+				x, err := w.begin(t, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x.Release()
+				w.rest()
+				for _, path := range []string{"p", "p/a", "p/b", "p/a/x"} {
+					does(path, 0, cmd{Op: "send", Path: "p/b"}, cmd{Op: "spawn", Name: "s0"})(w)
+					w.rest()
+				}
+				if checkpoint {
+					if err := w.store.Checkpoint(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				defer func() { w.end(t) }()
+				fs := w.fs.Copy()
+				for i, props := range []Props{after, after, before} {
+					back := &lived{fs: fs.Copy(), clock: host.NewVirtualClock(firstMoment), props: props, change: w.change}
+					x, err := back.begin(t, i%2 == 0)
+					if err != nil {
+						t.Fatalf("start %d, checkpoint %v: %v", i, checkpoint, err)
+					}
+					x.Release()
+					back.rest()
+					there := back.glance()
+					if there["/user/p"] == "" || there["/user/p/b"] == "" || there["/user/p/s0"] == "" || there["/user/p/b/s0"] == "" {
+						t.Errorf("start %d, checkpoint %v: %v", i, checkpoint, there)
+					}
+					for path := range there {
+						if strings.HasPrefix(path, "/user/p/a") && i < 2 {
+							t.Errorf("start %d, checkpoint %v: %s is there", i, checkpoint, path)
+						}
+					}
+					fs = back.fs.Copy()
+					back.end(t)
+				}
+			})
+		}
+	}
+}
+
+// What an actor is to its supervisor, and what becomes of messages whose turn fails, changes between two lives: what has come of it is repeated.
+func TestOtherLifetimes(t *testing.T) {
+	p := puppet(puppetImage(t))
+	rules := map[string]func(host.Props) host.Props{
+		"transient":   func(p host.Props) host.Props { return p },
+		"permanent":   func(p host.Props) host.Props { return p.WithLifetime(supervision.Permanent) },
+		"temporary":   func(p host.Props) host.Props { return p.WithLifetime(supervision.Temporary) },
+		"significant": func(p host.Props) host.Props { return p.WithSignificant(true) },
+		"again":       func(p host.Props) host.Props { return p.WithCrashedMessage(host.RedeliverCrashed(2)) },
+	}
+	family := func(rule func(host.Props) host.Props) Props {
+		s := supervision.Default().WithOtherwise(supervision.Restart).WithShutdown(supervision.ShutdownAny)
+		return Props{"p": p.WithSupervision(s).WithChildren(host.Child{Name: "a", Props: rule(p).WithChildren(host.Child{Name: "x", Props: rule(p)})}, host.Child{Name: "b", Props: rule(p)})}
+	}
+	for from, a := range rules {
+		for to, b := range rules {
+			if from == to {
+				continue
+			}
+			t.Run(from+", then "+to, func(t *testing.T) {
+				w := toldTo(t, family(a), does("p/a/x", trap), does("p/b", 0, cmd{Op: "stopself", Path: "p/b"}), does("p/a", trap), does("p/a", 0, cmd{Op: "stopself", Path: "p/a"}))
+				defer w.end(t)
+				want := w.glance()
+				for _, late := range []bool{false, true} {
+					back := &lived{fs: w.fs.Copy(), clock: host.NewVirtualClock(w.clock.Now()), props: family(b)}
+					x, err := back.begin(t, late)
+					if err != nil {
+						t.Fatalf("late %v: %v", late, err)
+					}
+					if got := back.glance(); want["/user/p"] != "" && !maps.Equal(got, want) {
+						t.Errorf("late %v: %v, not %v", late, got, want)
+					}
+					x.Release()
+					back.rest()
+					again, err := live(t, back.fs.Copy(), host.NewVirtualClock(w.clock.Now()), family(a), late)
+					if err != nil {
+						t.Fatalf("late %v, and back: %v", late, err)
+					}
+					again.end(t)
+					back.end(t)
+				}
+			})
+		}
+	}
+}
+
+// keptEcho is another image, and has a store keep its code.
+func keptEcho(t testing.TB) (*runtime.Image, func(*Options)) {
+	t.Helper()
+	code, err := os.ReadFile(filepath.Join("..", "testdata", "echo.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := load(t, code, runtime.ImageConfig{Name: "echo"})
+	sum, _ := sandbox.Fingerprint(image)
+	identity, _ := sandbox.Identity(image)
+	kept := &sync.Map{}
+	return image, func(o *Options) {
+		o.Code = func([]byte, *Module) (*runtime.Image, error) { return image, nil }
+		o.Sim.Modules = kept
+		o.Sim.Opened = func(s *Store) {
+			if err := s.Keep(sum[:], &Module{Name: "echo", Code: code, Identity: identity[:]}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

@@ -10,6 +10,7 @@ package rebuild
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -86,12 +87,13 @@ func (r *Rebuilt) Repeat(records []record.Record) error {
 	born, latest := births(records)
 	fates := fates(records)
 	notBack := notBack(records)
+	again, dropped := hadAgain(records)
 	for i := range records {
 		x := &records[i]
 		if own(x) && turns[i] == nil || x.Kind == record.Decided {
 			continue // it comes with its signal
 		}
-		ahead := rebuild.Ahead{Last: last[x.Actor] == i, Latest: latest[x.Actor] == i, Born: born[i], Fates: fates, NotBack: notBack[i]}
+		ahead := rebuild.Ahead{Last: last[x.Actor] == i, Latest: latest[x.Actor] == i, Born: born[i], Fates: fates, NotBack: notBack[i], Again: again[i], Dropped: dropped[i]}
 		if x.Kind == record.Took {
 			ahead.Turns = turns[i]
 		}
@@ -141,6 +143,38 @@ func notBack(records []record.Record) map[int]bool {
 		}
 	}
 	return all
+}
+
+// hadAgain are the places of the turns that have failed and whose message has had another one, and of those whose message has had none
+// before later ones.
+func hadAgain(records []record.Record) (again, dropped map[int]bool) {
+	type failed struct {
+		at       int
+		position uint64
+	}
+	again, dropped = map[int]bool{}, map[int]bool{}
+	all := map[abi.Ref][]failed{} // of which nothing is known yet
+	for i := range records {
+		e, of := records[i].Entry, records[i].Actor
+		if e == nil || len(e.Mail) == 0 {
+			continue
+		}
+		all[of] = slices.DeleteFunc(all[of], func(x failed) bool {
+			switch {
+			case slices.Contains(e.Mail, x.position):
+				again[x.at] = true
+			case slices.Max(e.Mail) > x.position:
+				dropped[x.at] = true
+			default:
+				return false // those had been put aside
+			}
+			return true
+		})
+		if e.Failure != nil && e.Done < len(e.Mail) {
+			all[of] = append(all[of], failed{i, e.Mail[e.Done]})
+		}
+	}
+	return again, dropped
 }
 
 // causes finds for each signal the turns that it has led to and what was decided about it, by its place, and the place of the last thing that each actor
@@ -214,11 +248,17 @@ func fates(records []record.Record) map[abi.Ref]rebuild.Fate {
 			all[r.Message.Sender] = child
 		case r.Kind == record.Began:
 			f.Began = true
+		case r.Kind == record.Ended:
+			f.Ended = true
 		case r.Kind != record.Took:
 		case s.What == "stop" && sysmail.How(s.How).Has(sysmail.Order) && s.Reason == rebuild.RemovedReason: // other reasons may be a guest's words
 			f.Removed = true
 		case s.What == "restart" && sysmail.How(s.How).Has(sysmail.Renews):
 			f.Renewed++
+		case s.What == "child-ended" && !sysmail.How(s.How).Has(sysmail.Again):
+			child := all[s.From]
+			child.Quits++
+			all[s.From] = child
 		}
 		all[r.Actor] = f
 	}

@@ -42,6 +42,8 @@ type Ahead struct {
 	Latest bool             // it has no later turn: the records may have been cut off before its children began
 	Fates  map[abi.Ref]Fate // of all actors that records are about
 
+	Again   bool // of a turn that has failed: its message has had another one
+	Dropped bool // or later messages have had theirs: it has had none
 	NotBack bool // of an order to go on after a failure: the state from before was not there, and the actor has asked for a restart
 }
 
@@ -52,6 +54,8 @@ type Fate struct {
 	Refused bool // who was to be its parent was told that it cannot become one
 	Renewed int  // how many restarts it has that belong to a renewal
 	Removed bool // it is told to stop by a renewal of its parent
+	Ended   bool // it has stopped for good
+	Quits   int  // how often its supervisor was asked before it stopped itself
 }
 
 // RemovedReason is the reason of the stop of a child that its parent's new props do not name. It is in stores.

@@ -468,13 +468,13 @@ func (s *Supervisor[C]) Stopped(p Parent[C], m *family.Member[C], byItself bool)
 // significantEnded stops a supervisor whose significant children have ended, if that is
 // its strategy. The child is no longer among the children.
 func (s *Supervisor[C]) significantEnded(p Parent[C], child C) {
-	if !child.Significant() || p.State() != life.Running {
+	if p.State() != life.Running {
 		return
 	}
 	was, repeated := p.Was(child)
 	if !repeated {
-		was.Quits = s.ends()
-		p.Note(child, was)
+		was.Quits = child.Significant() && s.ends()
+		p.Note(child, was) // also if it does not count: it may at the next start
 	}
 	if !was.Quits {
 		return
