@@ -57,6 +57,9 @@ func starts(t *testing.T, w *lived, before, after Props, check func(w *lived)) {
 			if late {
 				fs = x.fs.Copy()
 			}
+			if err := x.store.Checkpoint(t.Context()); err != nil { // it compares with what the one before has
+				t.Errorf("start %d, late %v: %v", i, late, err)
+			}
 			x.end(t)
 		}
 	}
@@ -283,6 +286,27 @@ func TestOtherLifetimes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An order to go on after a failure was in vain, as the supervisor's strategy does not keep states: so it is when it is repeated, though
+// a repetition keeps the states of all who had such orders.
+func TestOrdersInVainAreInVainAgain(t *testing.T) {
+	p := puppet(puppetImage(t))
+	with := func(d supervision.Directive) host.Props {
+		return p.WithSupervision(supervision.Default().WithOtherwise(d))
+	}
+	props := Props{"p": with(supervision.Resume).WithChildren(host.Child{Name: "a", Props: with(supervision.Escalate).WithChildren(host.Child{Name: "x", Props: p})})}
+	w := toldTo(t, props, does("p/a/x", 0), does("p/a/x", trap), does("p/a/x", 0))
+	defer w.end(t)
+	want := w.look()["/user/p/a/x"]
+	if !strings.Contains(want, "Incarnation:1") {
+		t.Fatal(want)
+	}
+	starts(t, w, props, props, func(w *lived) {
+		if got := w.look()["/user/p/a/x"]; got != want {
+			t.Error(around(want, got))
+		}
+	})
 }
 
 // keptEcho is another image, and has a store keep its code.
