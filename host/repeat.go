@@ -50,7 +50,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &rebuild.PastClock{Clock: cfg.clock}, turns: &rebuild.PastClock{Clock: cfg.clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{}, quits: map[abi.Ref]int{},
+		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{}, quits: map[abi.Ref]int{}, ordered: map[abi.Ref]int{},
 		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
 	}
 	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil

@@ -177,6 +177,7 @@ type repeats struct {
 	bornOf   func(parent *actor, name, typ string, ref abi.Ref, code []byte) (Props, error) // of a child that has begun: propsOfChild
 	hostRefs map[abi.Ref]uint64                                                             // how many refs of children an actor has given that are in records
 	renewed  map[abi.Ref]int                                                                // how many renewals of an actor are repeated
+	ordered  map[abi.Ref]int                                                                // how many orders an actor was given in the repetition
 	quits    map[abi.Ref]int                                                                // how often the supervisor of an actor was asked before that stopped itself
 	removed  map[abi.Ref]*actor                                                             // children that the props of their parent do not name now: their parents
 	unnoted  []*actor                                                                       // children whose beginning is in no record

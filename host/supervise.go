@@ -66,6 +66,9 @@ func (p parentIn) Order(child *actor, o supervisor.Order) {
 	case supervisor.Stop:
 		m.Kind = sysmail.Stop
 	}
+	if past := p.sys.repeats.Load().of(p.actor); past != nil {
+		past.order(child, &m)
+	}
 	child.post(p.scr, m)
 }
 

@@ -309,6 +309,30 @@ func TestOrdersInVainAreInVainAgain(t *testing.T) {
 	})
 }
 
+// A sibling of who has failed restarted with it, or stopped as it was temporary: so it does when it is repeated, whatever it is now.
+func TestSiblingsAreWhatTheyWere(t *testing.T) {
+	p := puppet(puppetImage(t))
+	for _, kind := range []supervision.Kind{supervision.AllForOne, supervision.RestForOne} {
+		family := func(l supervision.Lifetime) Props {
+			kid := host.Child{Name: "b", Props: p.WithLifetime(l)}
+			return Props{"p": p.WithSupervision(supervision.Default().WithKind(kind).WithOtherwise(supervision.Restart)).WithChildren(host.Child{Name: "a", Props: p}, kid)}
+		}
+		for _, c := range [][2]supervision.Lifetime{{supervision.Transient, supervision.Temporary}, {supervision.Temporary, supervision.Transient}, {supervision.Permanent, supervision.Temporary}} {
+			w := toldTo(t, family(c[0]), does("p/a", trap), does("p/b", 0), does("p/a", 0))
+			want := w.glance()
+			if (want["/user/p/b"] == "") != (c[0] == supervision.Temporary) {
+				t.Fatal(want)
+			}
+			starts(t, w, family(c[0]), family(c[1]), func(w *lived) {
+				if got := w.glance(); !maps.Equal(got, want) {
+					t.Errorf("%v, %v: %v, not %v", kind, c, got, want)
+				}
+			})
+			w.end(t)
+		}
+	}
+}
+
 // keptEcho is another image, and has a store keep its code.
 func keptEcho(t testing.TB) (*runtime.Image, func(*Options)) {
 	t.Helper()

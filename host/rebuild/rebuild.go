@@ -241,6 +241,9 @@ func fates(records []record.Record) map[abi.Ref]rebuild.Fate {
 		r := &records[i]
 		f := all[r.Actor]
 		f.Known = true
+		if s := r.Signal; r.Kind == record.Took && sysmail.How(s.How).Has(sysmail.Order) {
+			f.Orders = append(f.Orders, s)
+		}
 		switch s := r.Signal; {
 		case r.Kind == record.Accepted && r.Message.Kind == abi.KindSpawnFailed:
 			child := all[r.Message.Sender]

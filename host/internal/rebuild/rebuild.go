@@ -49,13 +49,14 @@ type Ahead struct {
 
 // Fate is what becomes of an actor in the records.
 type Fate struct {
-	Known   bool // records are about it
-	Began   bool // in these records
-	Refused bool // who was to be its parent was told that it cannot become one
-	Renewed int  // how many restarts it has that belong to a renewal
-	Removed bool // it is told to stop by a renewal of its parent
-	Ended   bool // it has stopped for good
-	Quits   int  // how often its supervisor was asked before it stopped itself
+	Known   bool             // records are about it
+	Began   bool             // in these records
+	Refused bool             // who was to be its parent was told that it cannot become one
+	Renewed int              // how many restarts it has that belong to a renewal
+	Removed bool             // it is told to stop by a renewal of its parent
+	Ended   bool             // it has stopped for good
+	Orders  []*record.Signal // that it has taken from its supervisor
+	Quits   int              // how often its supervisor was asked before it stopped itself
 }
 
 // RemovedReason is the reason of the stop of a child that its parent's new props do not name. It is in stores.
