@@ -69,6 +69,9 @@ func (s *Supervisor[C]) Save(ref func(C) abi.Ref) State {
 		return ref(m.Child)
 	}
 	for _, r := range s.undecided {
+		if !s.Family.Has(r.of) {
+			continue // it has stopped since
+		}
 		x.Undecided = append(x.Undecided, ReportState{
 			Of: of(r.of), Ref: r.Ref, Failure: r.Failure, Ended: r.Ended, Reason: r.Reason, Orders: r.Orders,
 			Directive: uint8(r.Directive), Again: r.Again, Escalated: r.Escalated, Crowded: r.Crowded,
@@ -109,7 +112,11 @@ func (s *Supervisor[C]) Load(x *State, member func(abi.Ref) *family.Member[C]) (
 		return false
 	}
 	for _, r := range x.Undecided {
-		s.undecided = append(s.undecided, undecided[C]{of(r.Of), Report{
+		m := member(r.Of)
+		if m == nil {
+			continue // it has stopped since: earlier releases have kept what it had reported
+		}
+		s.undecided = append(s.undecided, undecided[C]{m, Report{
 			Ref: r.Ref, Failure: r.Failure, Ended: r.Ended, Reason: r.Reason, Orders: r.Orders,
 			Directive: supervision.Directive(r.Directive), Again: r.Again, Escalated: r.Escalated, Crowded: r.Crowded,
 		}})
