@@ -1,8 +1,6 @@
 package host
 
 import (
-	"time"
-
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -92,23 +90,4 @@ func resumable(a *actor) bool {
 	}
 	p := a.sys.repeats.Load()
 	return a.parent.props.strategy.CanResume() || p != nil && !p.over.Load() && p.resumes[a.uid]
-}
-
-// order has an order to a child be the one that it was: a sibling of who has failed restarts, or stops if it is temporary, and it may be
-// another one now.
-func (p *repeats) order(child *actor, m *sysmail.Msg) {
-	all, n := p.ahead.Fates[child.uid].Orders, p.ordered[child.uid]
-	if p.ordered[child.uid]++; n >= len(all) {
-		return
-	}
-	was := all[n]
-	switch {
-	case m.Kind == sysmail.Stop && was.What == "restart":
-		m.Kind = sysmail.Restart
-	case m.Kind == sysmail.Restart && was.What == "stop":
-		m.Kind = sysmail.Stop
-	default:
-		return
-	}
-	m.How, m.Failure, m.Delay, m.Reason = sysmail.How(was.How), was.Failure, time.Duration(was.Delay), was.Reason
 }

@@ -333,6 +333,24 @@ func TestSiblingsAreWhatTheyWere(t *testing.T) {
 	}
 }
 
+// A child that has failed while its supervisor could not decide, and has then been stopped, is in no checkpoint.
+func TestWhoHasStoppedIsNotDecidedAbout(t *testing.T) {
+	p := puppet(puppetImage(t))
+	a := p.WithChildren(host.Child{Name: "x", Props: p})
+	props := Props{"p": p.WithSupervision(supervision.Default().WithOtherwise(supervision.Suspend)).WithChildren(host.Child{Name: "a", Props: a})}
+	w := toldTo(t, props, does("p/a", trap), func(w *lived) { w.come(happening{What: "crash", Path: "p/a/x"}) }, func(w *lived) { w.come(happening{What: "stop", Path: "p/a/x"}) }, func(w *lived) {
+		if err := w.store.Checkpoint(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	defer w.end(t)
+	starts(t, w, props, props, func(w *lived) {
+		if there := w.glance(); there["/user/p/a"] == "" || there["/user/p/a/x"] != "" {
+			t.Error(there)
+		}
+	})
+}
+
 // keptEcho is another image, and has a store keep its code.
 func keptEcho(t testing.TB) (*runtime.Image, func(*Options)) {
 	t.Helper()

@@ -156,6 +156,9 @@ func hadAgain(records []record.Record) (again, dropped map[int]bool) {
 	all := map[abi.Ref][]failed{} // of which nothing is known yet
 	for i := range records {
 		e, of := records[i].Entry, records[i].Actor
+		if s := records[i].Signal; s != nil && s.What == "message" {
+			e = &record.Entry{Mail: []uint64{s.Position}, Done: 1} // the host has handled it
+		}
 		if e == nil || len(e.Mail) == 0 {
 			continue
 		}
