@@ -66,7 +66,7 @@ ifdef COMPILER
 export WASMACTORS_COMPILER = $(COMPILER)
 endif
 
-test: ## run the tests of every module (5 minutes), also after one that fails; with COMPILER=tinygo their guests are TinyGo's
+test: ## run the tests of every module (7 minutes on two cores), also after one that fails; with COMPILER=tinygo their guests are TinyGo's
 	@command -v "$${WASMACTORS_COMPILER:-$(GO)}" >/dev/null || { echo "COMPILER=$$WASMACTORS_COMPILER: there is no such command in PATH" >&2; exit 1; }
 	@failed=; for m in $(TESTED); do echo "== $$m"; ($(IN) $(GOTEST) $(AT_ONCE) $(PACKAGES)) || failed="$$failed $$m"; done; \
 	if [ -n "$$failed" ]; then echo "tests have failed in:$$failed" >&2; exit 1; fi
@@ -165,7 +165,7 @@ cluster-faults: ## kill, stop, part and heal real nodes FAULTS times from seed F
 
 # The last release whose kinds have one table for all bundles, and the last one that has landed.
 RELEASES ?= 0c9f9e64 77acc573
-cluster-release: ## replace the nodes of each of RELEASES by those of this tree under load, and look for what is lost (5 minutes; builds them)
+cluster-release: ## replace the nodes of each of RELEASES by those of this tree under load, and look for what is lost (10 minutes; builds them)
 	@WASMACTORS_RELEASES="$(RELEASES)" $(GO) test -count=1 -timeout 20m -run TestARollFromARelease -v ./cmd/wasmactors
 
 # Nothing waits there.
