@@ -332,7 +332,7 @@ func (p *repeats) propsOf(parent *actor, name string, x *saved.State) (props *Pr
 			return nil, errors.New("its parent is no guest")
 		}
 		made, err := g.childProps(x.Type, w.Options)
-		if err != nil {
+		if made.module == nil { // otherwise it has begun, whatever its parent may give now
 			return nil, err
 		}
 		props = &made

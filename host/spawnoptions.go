@@ -34,7 +34,8 @@ type SpawnOptions struct {
 // Go wait.
 const MaxSpawnWait = 10 * time.Second
 
-// childProps are the props of a child that the guest has spawned here, but for its arguments.
+// childProps are the props of a child that the guest has spawned here, but for its arguments. They are whole also if the error is that the
+// parent may not give so much.
 func (g *guest) childProps(typ string, options []byte) (Props, error) {
 	o, err := readOptions(g.actor.sys, options)
 	if o.Elsewhere != nil {
@@ -60,7 +61,7 @@ func readOptions(s *System, options []byte) (o SpawnOptions, err error) {
 	return o, err
 }
 
-// propsOfChild are the props of a child that the guest spawns here, with options that were read.
+// propsOfChild are the props of a child that the guest spawns here, with options that were read. They are whole also with an error.
 func propsOfChild(g *guest, typ string, options []byte, o *SpawnOptions) (Props, error) {
 	a, own := g.actor, g.actor.rules.Load()
 	p := GuestOf(g.module, declared(g.module, typ)).WithLimits(own.limits.ForChildren())
@@ -90,14 +91,15 @@ func declared(m *Module, typ string) string {
 }
 
 // withOptions applies the options of a spawn. Children of guests are supervised as
-// their parent supervises its own, unless the options say otherwise.
+// their parent supervises its own, unless the options say otherwise. The error is that they give the child more than its parent has.
 func withOptions(a *actor, p Props, options []byte, o *SpawnOptions) (Props, error) {
 	p = p.WithSupervision(a.props.strategy)
 	if options == nil {
 		return p, nil
 	}
-	if err := o.within(a); err != nil && !a.sys.pool.Lifted() {
-		return p, fmt.Errorf("%w: %w", ErrBadProps, err)
+	err := o.within(a)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrBadProps, err)
 	}
 	if o.Supervision != nil {
 		p = p.WithSupervision(*o.Supervision)
@@ -110,7 +112,7 @@ func withOptions(a *actor, p Props, options []byte, o *SpawnOptions) (Props, err
 	}
 	p.optionBytes = int32(min(max(o.Held, 0), math.MaxInt32))
 	return p.WithLifetime(o.Lifetime).WithSignificant(o.Significant).WithCrashedMessage(o.Crashed).
-		WithMailbox(o.Mailbox).WithDispatcher(o.Dispatcher), nil
+		WithMailbox(o.Mailbox).WithDispatcher(o.Dispatcher), err
 }
 
 // within reports an option that gives the child more than its parent has.

@@ -331,6 +331,8 @@ func readOptions(b []byte) (o host.SpawnOptions, err error) {
 		with(s.WithBackoff(b))
 	case "box":
 		o.Mailbox = mailbox.New(mailbox.Priority).Make
+	case "roomy":
+		o.MailboxLimits.Messages = 10
 	case "throughput":
 		o.Dispatcher = o.Dispatcher.WithThroughput(2)
 	default:

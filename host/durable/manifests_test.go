@@ -55,6 +55,10 @@ func starts(t *testing.T, w *lived, before, after Props, check func(w *lived)) {
 			x.rest()
 			check(x)
 			if late {
+				if i%2 == 0 { // with its own limits in it
+					_ = x.store.Checkpoint(t.Context())
+					x.rest()
+				}
 				fs = x.fs.Copy()
 			}
 			if err := x.store.Checkpoint(t.Context()); err != nil { // it compares with what the one before has
@@ -90,7 +94,7 @@ func TestWhatHasBegunIsThereAgain(t *testing.T) {
 		"fewer that props name":  {kids, small(kids), nil, "abc"},
 		"no spawns":              {p, p.WithCapabilities(host.Capabilities{}), all, "abc"},
 		"spawns":                 {p.WithCapabilities(host.Capabilities{Spawn: []string{"other"}}), p, all, ""},
-		"smaller boxes":          {p, p.WithLimits(host.Limits{Mailbox: 1}), []func(w *lived){spawns("a", "throughput")}, "a"},
+		"smaller boxes":          {p, p.WithLimits(host.Limits{Mailbox: 1}), []func(w *lived){spawns("a", "roomy")}, "a"},
 		"a child of its own box": {p, p, []func(w *lived){spawns("a", "box"), spawns("b", "")}, "b"},
 	} {
 		for _, checkpoint := range []bool{false, true} {

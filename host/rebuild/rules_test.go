@@ -14,6 +14,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
+	"github.com/wasmactors/wasmactors/host/internal/secret"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/internal/clock"
@@ -383,6 +384,51 @@ func staysRefused(t *testing.T, by string, message, last any) {
 	rest(now)
 	if m := <-p.Answer(); fmt.Sprint(m.Payload) != "[1]" {
 		t.Errorf("it has counted %v", m.Payload)
+	}
+}
+
+// A child that may not have what was wanted for it does not begin, also where the log ends before that was said.
+func TestWhatMayNotBeSpawnedIsNotSpawnedLater(t *testing.T) {
+	puppets := puppetImage(t)
+	cast := map[string]host.Props{"wat": puppet(puppets)}
+	w := newWorld(t, puppets, nil)
+	defer w.end()
+	rest := func(w *world) {
+		for w.RunUntilIdle(1<<20) > 0 || w.j.flush() {
+		}
+	}
+	ref, err := w.Spawn("wat", cast["wat"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest(w)
+	var keys secret.Keys
+	key := secret.Secret(w.Secret())
+	child := abi.ChildRef(keys.Child(&key, ref.UID()), 0, 0)
+	if err := w.Tell(ref, script(rec(0, 0, abi.AppendSpawn(nil, child, "puppet", "a", nil, []byte{0xa0})))); err != nil {
+		t.Fatal(err)
+	}
+	rest(w)
+	undecided := false
+	for k := range len(w.j.log) + 1 {
+		records, err := w.j.read(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, now, err := prepare(t, records, cast)
+		if err != nil {
+			t.Fatalf("%d records: %v", k, err)
+		}
+		r.Release()
+		rest(now)
+		if _, err := now.Lookup("/user/wat/a"); err == nil {
+			t.Errorf("after %d records it has begun:%s", k, show(records))
+		}
+		undecided = undecided || k > 0 && records[k-1].Kind == record.Turned && records[k-1].Actor == ref.UID()
+		now.end()
+	}
+	if !undecided {
+		t.Error("no log ends with the spawn")
 	}
 }
 

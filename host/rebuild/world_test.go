@@ -193,7 +193,11 @@ func cast(t testing.TB, puppets, family *runtime.Image, onPop *func()) map[strin
 
 func config(c *host.VirtualClock, j *journal) host.Config {
 	return host.NewConfig("w").WithSeed(3).WithClock(c).WithManual().WithRecorder(j).
-		WithGuardian(supervision.Default().WithOtherwise(supervision.Restart))
+		WithGuardian(supervision.Default().WithOtherwise(supervision.Restart)).
+		WithSpawnOptions(func([]byte) (o host.SpawnOptions, err error) { // a mailbox as large as none here
+			o.MailboxLimits.Messages = 1 << 30
+			return o, nil
+		})
 }
 
 func newWorld(t testing.TB, puppets, family *runtime.Image) *world {
