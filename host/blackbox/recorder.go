@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/internal/regular"
 )
 
 // Defaults of [Config].
@@ -207,7 +208,7 @@ func (r *Recorder) writeAll() {
 		}
 		err := r.makeRoom()
 		if err == nil {
-			err = save(j.path, j.file.Append(nil))
+			err = regular.Replace(j.path, j.file.Append(nil), 0o600)
 		}
 		if err != nil {
 			r.failed(j.path, err)
@@ -233,20 +234,4 @@ func (r *Recorder) makeRoom() error {
 		names = names[1:]
 	}
 	return err
-}
-
-// save writes a file that is there as a whole or not at all.
-func save(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".crash-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

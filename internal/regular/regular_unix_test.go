@@ -186,3 +186,15 @@ func TestOpen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file that is replaced has the mode that any new file would have.
+func TestReplaceObeysTheMask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	path := filepath.Join(t.TempDir(), "x")
+	if err := Replace(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
