@@ -70,11 +70,7 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 			continue
 		}
 		next = n + 1
-		p.sys.pool.Lift(false) // there may be no room for it now
-		if child, err := a.spawn(scr, k.Name, &k.Props, ref); err == nil {
-			p.unnoted = append(p.unnoted, child)
-		}
-		p.sys.pool.Lift(true)
+		_ = p.spawnAnew(a, scr, k.Name, &k.Props, ref)
 	}
 	p.hostRefs[a.uid] = next
 	f.SetCounters(auto, max(next, end))
@@ -105,9 +101,13 @@ func (p *repeats) spawn(a *actor, scr *scratch, cmd *abi.Command, props *Props, 
 	case present != nil:
 		return present
 	}
-	p.sys.pool.Lift(false)
-	defer p.sys.pool.Lift(true)
-	child, err := a.spawn(scr, string(cmd.Name), props, cmd.Ref)
+	return p.spawnAnew(a, scr, string(cmd.Name), props, cmd.Ref)
+}
+
+// spawnAnew starts a child that is in no record, if there is room for it now.
+func (p *repeats) spawnAnew(a *actor, scr *scratch, name string, props *Props, ref abi.Ref) error {
+	defer p.lift(false)()
+	child, err := a.spawn(scr, name, props, ref)
 	if err == nil {
 		p.unnoted = append(p.unnoted, child)
 	}

@@ -215,7 +215,7 @@ func wholeOf(a *actor, s *saved.State) error {
 
 // Restore implements rebuild.Port.
 func (p *repeats) Restore(parts [][]byte) error {
-	defer p.lift()()
+	defer p.lift(true)()
 	s := p.sys
 	head, all, err := saved.DecodeParts(parts)
 	if err != nil {

@@ -81,12 +81,6 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 // System implements rebuild.Port.
 func (p *repeats) System() any { return p.sys }
 
-// lift has nothing refused for want of room, until what it returns is called: there was room for what is in the records.
-func (p *repeats) lift() (over func()) {
-	p.sys.pool.Lift(true)
-	return func() { p.sys.pool.Lift(false) }
-}
-
 // run is the run of an actor that is held.
 func (p *repeats) run(a *actor, w *dispatch.Worker) bool {
 	if p.actor.Load() == a {
@@ -244,7 +238,7 @@ func (p *repeats) committed(a *actor, scr *scratch, t *record.Turn, o sealedEntr
 func (p *repeats) Apply(r *record.Record, x rebuild.Ahead) (err error) {
 	a, turns, last := p.sys.here(r.Actor), x.Turns, x.Last
 	p.ahead = x
-	defer p.lift()()
+	defer p.lift(true)()
 	defer func() {
 		if err != nil && r.Life == nil {
 			path := fmt.Sprintf("actor %016x", uint64(r.Actor))

@@ -20,7 +20,7 @@ import (
 
 // Rest implements rebuild.Port.
 func (p *repeats) Rest(x *dormant.Actors) error {
-	defer p.lift()()
+	defer p.lift(true)()
 	s, codeOf := p.sys, dormant.Once(fingerprintOf)
 	x.Above, x.Base, x.Letter, x.Room, x.Back = s.user.ref(), actorBytes, pathBytes, s.pool, p.back
 	alone := s.user.super.Strategy().Kind() == supervision.OneForOne

@@ -173,14 +173,16 @@ type repeats struct {
 	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
 	known        map[abi.Ref]bool   // actors whose limits are in the records
 
-	ahead    rebuild.Ahead                                                                  // of the record that is repeated
-	bornOf   func(parent *actor, name, typ string, ref abi.Ref, code []byte) (Props, error) // of a child that has begun: propsOfChild
-	hostRefs map[abi.Ref]uint64                                                             // how many refs of children an actor has given that are in records
-	renewed  map[abi.Ref]int                                                                // how many renewals of an actor are repeated
-	ordered  map[abi.Ref]int                                                                // how many orders an actor was given in the repetition
-	quits    map[abi.Ref]int                                                                // how often the supervisor of an actor was asked before that stopped itself
-	removed  map[abi.Ref]*actor                                                             // children that the props of their parent do not name now: their parents
-	unnoted  []*actor                                                                       // children whose beginning is in no record
+	ahead    rebuild.Ahead      // of the record that is repeated
+	hostRefs map[abi.Ref]uint64 // how many refs of children an actor has given that are in records
+	renewed  map[abi.Ref]int    // how many renewals of an actor are repeated
+	ordered  map[abi.Ref]int    // how many orders an actor was given in the repetition
+	quits    map[abi.Ref]int    // how often the supervisor of an actor was asked before that stopped itself
+	removed  map[abi.Ref]*actor // children that the props of their parent do not name now: their parents
+	unnoted  []*actor           // children whose beginning is in no record
+
+	// bornOf is propsOfChild, of a child that has begun.
+	bornOf func(parent *actor, name, typ string, ref abi.Ref, code []byte) (Props, error)
 
 	over atomic.Bool // all is repeated, and what is spawned is new
 
@@ -359,6 +361,13 @@ type Operator struct{ sys *System }
 // How long turns take is sampled: one turn of an actor in timedEvery is timed, the first one at a number that
 // depends on its ref, so that actors with few turns are sampled as often. Nothing is counted for it but turns.
 const timedEvery = 127
+
+// lift says whether nothing is refused for want of room, until what it returns is called: there was room for what is in the records.
+func (p *repeats) lift(on bool) (over func()) {
+	before := p.sys.pool.Lifted()
+	p.sys.pool.Lift(on)
+	return func() { p.sys.pool.Lift(before) }
+}
 
 // of is p if the actor repeats something.
 func (p *repeats) of(a *actor) *repeats {

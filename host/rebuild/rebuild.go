@@ -162,17 +162,19 @@ func hadAgain(records []record.Record) (again, dropped map[int]bool) {
 		if e == nil || len(e.Mail) == 0 {
 			continue
 		}
-		all[of] = slices.DeleteFunc(all[of], func(x failed) bool {
-			switch {
-			case slices.Contains(e.Mail, x.position):
-				again[x.at] = true
-			case slices.Max(e.Mail) > x.position:
-				dropped[x.at] = true
-			default:
-				return false // those had been put aside
-			}
-			return true
-		})
+		if waits := all[of]; len(waits) > 0 { // of few, and all records of a start come by here
+			all[of] = slices.DeleteFunc(waits, func(x failed) bool {
+				switch {
+				case slices.Contains(e.Mail, x.position):
+					again[x.at] = true
+				case slices.Max(e.Mail) > x.position:
+					dropped[x.at] = true
+				default:
+					return false // those had been put aside
+				}
+				return true
+			})
+		}
 		if e.Failure != nil && e.Done < len(e.Mail) {
 			all[of] = append(all[of], failed{i, e.Mail[e.Done]})
 		}

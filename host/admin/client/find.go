@@ -158,11 +158,11 @@ func names(places []endpoint.Place, all []said) string {
 			list = append(list, fmt.Sprintf("%d more", len(places)-i))
 			break
 		}
-		text := endpoint.Name(p.Bundle, all[i].node) + " (" + strconv.Itoa(p.PID) + ")"
+		about := strconv.Itoa(p.PID)
 		if all[i].silent {
-			text = endpoint.Name(p.Bundle, "") + " (" + strconv.Itoa(p.PID) + ", which does not answer)"
+			about += ", which does not answer"
 		}
-		list = append(list, text)
+		list = append(list, endpoint.Name(p.Bundle, all[i].node)+" ("+about+")")
 	}
 	return strings.Join(list, ", ")
 }
