@@ -94,8 +94,8 @@ func Factory(d Definition, factory func(*Log) Actor) func() actor.Actor {
 
 // entity is an actor with its log.
 type entity struct {
+	behind[Actor]
 	definition Definition
-	inner      Actor
 	log        Log
 }
 
@@ -285,29 +285,4 @@ func restore(to restorer, can bool, s *Snapshot) error {
 		return errors.New("persist: the snapshot of event " + strconv.FormatUint(s.Number, 10) + ": " + err.Error())
 	}
 	return nil
-}
-
-// Unwrap is the actor itself, for tests.
-func (x *entity) Unwrap() actor.Actor { return x.inner }
-
-// Stopped implements actor.Stopper.
-func (x *entity) Stopped(ctx *actor.Context) {
-	if s, ok := x.inner.(actor.Stopper); ok {
-		s.Stopped(ctx)
-	}
-}
-
-// PreRestart implements actor.PreRestarter.
-func (x *entity) PreRestart(ctx *actor.Context, reason string) {
-	if s, ok := x.inner.(actor.PreRestarter); ok {
-		s.PreRestart(ctx, reason)
-	}
-}
-
-// Decide implements actor.Supervisor.
-func (x *entity) Decide(ctx *actor.Context, child actor.Ref, f *abi.Failure) actor.Directive {
-	if s, ok := x.inner.(actor.Supervisor); ok {
-		return s.Decide(ctx, child, f)
-	}
-	return actor.DefaultDirective
 }

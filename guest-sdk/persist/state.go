@@ -111,7 +111,9 @@ func (k *Keeper) Keep(ctx *actor.Context) error {
 	if t, ok := k.of.inner.(Tagged); ok {
 		tags = t.Tags()
 	}
-	return k.store(ctx)(k.core.Keep(b, tags))
+	list, err := k.core.Keep(b, tags)
+	k.store(ctx, list)
+	return err
 }
 
 // save is what Save writes, valid until the next call.
@@ -127,7 +129,9 @@ func (k *Keeper) save(ctx *actor.Context) ([]byte, error) {
 // Forget deletes what is kept: the actor begins empty at its next start, unless something is kept by then. What the actor is does not change; where its state
 // is kept automatically, that is when it changes next.
 func (k *Keeper) Forget(ctx *actor.Context) error {
-	if err := k.store(ctx)(k.core.Forget()); err != nil || !k.of.automatic {
+	list, err := k.core.Forget()
+	k.store(ctx, list)
+	if err != nil || !k.of.automatic {
 		return err
 	}
 	return k.rests(ctx)
@@ -142,22 +146,19 @@ func (k *Keeper) rests(ctx *actor.Context) error {
 	return err
 }
 
-func (k *Keeper) store(ctx *actor.Context) func([]rules.Entry, error) error {
-	return func(list []rules.Entry, err error) error {
-		now := ctx.Now().UnixNano()
-		for i := range list {
-			e := &list[i]
-			e.Event.Time = now
-			k.entry = rules.AppendEntry(k.entry[:0], e)
-			ctx.Persist(k.entry)
-		}
-		return err
+func (k *Keeper) store(ctx *actor.Context, list []rules.Entry) {
+	now := ctx.Now().UnixNano()
+	for i := range list {
+		e := &list[i]
+		e.Event.Time = now
+		k.entry = rules.AppendEntry(k.entry[:0], e)
+		ctx.Persist(k.entry)
 	}
 }
 
 // stateful is an actor with its keeper.
 type stateful struct {
-	inner     actor.Saver
+	behind[actor.Saver]
 	keeper    Keeper
 	automatic bool
 }
@@ -241,29 +242,4 @@ func (x *stateful) recover(ctx *actor.Context, msg *actor.Message) error {
 		}
 	}
 	return x.settle(ctx)
-}
-
-// Unwrap is the actor itself, for tests.
-func (x *stateful) Unwrap() actor.Actor { return x.inner }
-
-// Stopped implements actor.Stopper.
-func (x *stateful) Stopped(ctx *actor.Context) {
-	if s, ok := x.inner.(actor.Stopper); ok {
-		s.Stopped(ctx)
-	}
-}
-
-// PreRestart implements actor.PreRestarter.
-func (x *stateful) PreRestart(ctx *actor.Context, reason string) {
-	if s, ok := x.inner.(actor.PreRestarter); ok {
-		s.PreRestart(ctx, reason)
-	}
-}
-
-// Decide implements actor.Supervisor.
-func (x *stateful) Decide(ctx *actor.Context, child actor.Ref, f *abi.Failure) actor.Directive {
-	if s, ok := x.inner.(actor.Supervisor); ok {
-		return s.Decide(ctx, child, f)
-	}
-	return actor.DefaultDirective
 }
