@@ -583,7 +583,8 @@ func TestTurnsWaitForTheDisk(t *testing.T) {
 		}
 		return i.Turns
 	}
-	before := turns()
+	const before = 2 // it has begun, and has reported: that is counted a moment after the answer
+	eventually(t, func() bool { return turns() == before })
 	disk.mu.Lock()
 	disk.held = make(chan struct{})
 	disk.mu.Unlock()
