@@ -110,7 +110,8 @@ func (a resting) TooLarge(bytes int) {
 	}}})
 }
 
-// Unsaved implements rest.Actor: it keeps all others from their checkpoint. One that does so again after its restart stops.
+// Unsaved implements rest.Actor: it keeps all others from their checkpoint, which is its own failure: a file that it has open, a table that it has
+// written to. One that does so again after its restart stops.
 func (a resting) Unsaved(why string) {
 	d := a.sys.durable
 	if d.unsaved[a.uid] {
@@ -119,7 +120,7 @@ func (a resting) Unsaved(why string) {
 	}
 	maps.DeleteFunc(d.unsaved, func(ref abi.Ref, _ bool) bool { return a.sys.here(ref) == nil }) // a guest may spawn such children without end
 	d.unsaved[a.uid] = true
-	a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{Kind: abi.FailureHost, Reason: why}}})
+	a.post(nil, sysmail.Msg{Kind: sysmail.Crash, Kin: sysmail.Kin{Failure: &abi.Failure{Kind: abi.FailureABIViolation, Reason: why}}})
 }
 
 // livingDurable is the durable actor of a ref that is here and has not stopped, or nil.

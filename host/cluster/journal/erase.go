@@ -71,7 +71,7 @@ func (j *Journal) Erase(kind, name string, within time.Duration, done func(error
 	case !p.served || j.closed:
 		err = ErrMoved
 	case p.erased[name]:
-		err = errBusy
+		err = errErased
 	default:
 		for k := range p.keys {
 			if k.name == name {

@@ -104,7 +104,7 @@ func (j *Journal) release(p *part) (ends []func()) {
 	ends = append(ends, j.dropList(p)...)
 	var loads []*key
 	for k := range p.keys {
-		if k.done != nil || k.held != nil {
+		if k.done != nil || k.held != nil || k.behind != nil {
 			loads = append(loads, k)
 		}
 	}
@@ -112,6 +112,11 @@ func (j *Journal) release(p *part) (ends []func()) {
 	for _, k := range loads {
 		if k.held != nil {
 			ends = append(ends, j.unheld(k, ErrMoved))
+			continue
+		}
+		if s := k.behind; s != nil {
+			k.behind = nil
+			ends = append(ends, j.ended(s, ErrMoved))
 			continue
 		}
 		ends = append(ends, func() { j.end(k, ErrMoved) })

@@ -92,6 +92,7 @@ type Counts struct {
 	Bytes   uint64 // of the records that were confirmed
 	Crowded uint64 // keys that did not begin, and turns that stored nothing, since there was no room for them in memory
 	Held    uint64 // turns that stored nothing, and waited until this node was sure of the shard
+	Behind  uint64 // turns that waited until their key was written anew
 }
 
 // Figures are how a journal does now.
@@ -131,15 +132,14 @@ var (
 	ErrSpoilt = errors.New("journal: what the log has is not what a node writes")
 
 	// ErrCrowded says that the keys that live here have so many events that there is no room for more in memory.
-	ErrCrowded = errors.New("journal: the keys that live on this node have as many bytes of events as may be in memory")
+	ErrCrowded error = bound{"the keys that live on this node have as many bytes of events as may be in memory: have them end sooner (keyed.idle, keyed.max) or keep less (limits.durable)", "keyed.idle"}
 
 	// ErrLives says that the actor of a key is there, so what it has stays.
 	ErrLives = errors.New("journal: the actor of the key is there: what it has can be erased when it has ended")
 	// ErrNothing says that the log has nothing of a key.
 	ErrNothing = errors.New("journal: there is nothing of the key")
 
-	errBusy = errors.New("journal: too many bytes wait for the log")
-	errKind = errors.New("journal: only the actors of keys that are spread over the cluster keep events here")
+	errErased = errors.New("journal: the key is being erased already")
 )
 
 var _ interface {
@@ -248,7 +248,7 @@ func (j *Journal) Turn(t *record.Turn) {
 		p, name := j.partOf(id)
 		if p == nil {
 			j.mu.Unlock()
-			t.Answer(errKind)
+			t.Answer(blamed(errKind))
 			return
 		}
 		j.forget(k)
@@ -286,9 +286,9 @@ func (j *Journal) loaded(t *record.Turn, err error) {
 		err = wrong
 	}
 	if err == nil && x.Record != nil {
-		err = errors.New("journal: an actor stores nothing in its start")
+		err = errStart
 	}
-	t.Answer(err)
+	t.Answer(blamed(err))
 }
 
 // Note implements record.Recorder.
@@ -358,5 +358,6 @@ func Supervised(s supervision.Strategy) supervision.Strategy {
 	rule := func(reason string, d supervision.Directive) supervision.Rule {
 		return supervision.Rule{Kinds: []abi.FailureKind{abi.FailureHost}, Reason: record.Unrecorded + reason + "*", Directive: d}
 	}
-	return s.WithFirst(rule(ErrMoved.Error(), supervision.Stop), rule(ErrSpoilt.Error(), supervision.Stop), rule(ErrCrowded.Error(), supervision.Stop), rule("", supervision.Restart))
+	crowded := supervision.Rule{Kinds: []abi.FailureKind{abi.FailureMemoryLimit}, Reason: ErrCrowded.Error() + "*", Directive: supervision.Stop}
+	return s.WithFirst(rule(ErrMoved.Error(), supervision.Stop), rule(ErrSpoilt.Error(), supervision.Stop), crowded, rule("", supervision.Restart))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster"
+	"github.com/wasmactors/wasmactors/host/cluster/clustertest"
 	"github.com/wasmactors/wasmactors/host/cluster/shard"
 	"github.com/wasmactors/wasmactors/host/keyed"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -99,12 +100,15 @@ func TestSupervised(t *testing.T) {
 			"the turn could not be recorded: " + ErrMoved.Error():          supervision.Stop,
 			"the turn could not be recorded: " + ErrSpoilt.Error() + ": a": supervision.Stop,
 			"the turn could not be recorded: " + ErrAnew.Error():           supervision.Restart,
-			"the turn could not be recorded: " + cluster.ErrFull.Error():   supervision.Restart,
+			"the turn could not be recorded: the store has failed":         supervision.Restart,
 			"something else": supervision.Escalate,
 		} {
 			if got := x.Decide("t", failed(abi.FailureHost, reason)); got != want {
 				t.Errorf("%s: %v, want %v", reason, got, want)
 			}
+		}
+		if got := x.Decide("t", failed(abi.FailureMemoryLimit, ErrCrowded.Error())); got != supervision.Stop {
+			t.Errorf("no room in memory: %v", got)
 		}
 		for k := abi.FailureKind(1); k < 16; k++ {
 			if f := failed(k, "x"); x.Decide("t", f) != s.Decide("t", f) {
@@ -169,7 +173,7 @@ func TestTooMuchOfAKey(t *testing.T) {
 
 // keyOf is a key with many confirmed records, of which the last has number 5.
 func keyOf(t *testing.T, x *replaced) (*Journal, *key) {
-	j, err := New(Options{Log: x, Node: 1, Born: 1, Manual: true})
+	j, err := New(Options{Log: x, Node: 1, Born: 1, Clock: clustertest.New(1).Clock, Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/cluster"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/record"
@@ -27,6 +26,9 @@ type key struct {
 	records int   // how many they are
 	kept    int64 // bytes of what is in memory of it
 	whole   bool  // it is being written anew
+
+	behind *storing // waits until that is so, see room.go; nil: nothing does
+	tries  int      // to make room for it
 
 	done   func(error)  // waits for it to be loaded; nil: nobody does
 	held   *record.Turn // has stored nothing, and waits until this node is sure of the shard; nil: none does
@@ -241,7 +243,7 @@ func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
 	case k.broken || k.fence != p.fence:
 		k.broken, err = true, ErrAnew
 	case len(x.Record) > MaxBytes:
-		err = record.Refuse(abi.FailureMemoryLimit, fmt.Errorf("journal: a turn has stored %d bytes, at most %d", len(x.Record), MaxBytes))
+		err = bound{fmt.Sprintf("a turn has stored %d bytes, of at most %d for a key of the cluster (limits.durable): have it store less at a time", len(x.Record), MaxBytes), "limits.durable"}
 	case j.bytes+int64(len(x.Record)) > mostWaiting:
 		err = errBusy
 	case j.crowded(int64(len(x.Record))):
@@ -252,12 +254,20 @@ func (j *Journal) store(t *record.Turn, k *key, x persist.Turn) {
 			j.counts.Refused++
 		}
 		j.mu.Unlock()
-		t.Answer(err)
+		t.Answer(blamed(err))
 		return
 	}
 	p.number++
 	f := frame{form: turnForm, epoch: p.under, number: p.number, data: x.Record}
 	s := &storing{key: k, name: k.name, fence: k.fence, frame: f, record: f.encode(), turn: t, stored: x, began: j.opt.Clock.Now()}
+	if k.bytes+int64(len(s.record)) > mostOfKey {
+		k.behind, k.tries = s, 0
+		j.counts.Behind++
+		j.bytes += int64(len(s.record))
+		j.mu.Unlock()
+		j.makeRoom(k)
+		return
+	}
 	begin := j.line(p, s)
 	j.mu.Unlock()
 	if j.opt.skip&guardAnswer != 0 {
@@ -374,7 +384,7 @@ func (j *Journal) ended(s *storing, err error) func() {
 		}
 		return func() {
 			if j.opt.skip&guardAnswer == 0 {
-				s.turn.Answer(err)
+				s.turn.Answer(blamed(err))
 			}
 		}
 	}
@@ -406,8 +416,8 @@ func (j *Journal) stored(s *storing) {
 }
 
 // renew writes a key anew, in one record, when much of what the log has of it is not needed, or with full when anything is not:
-// a log that takes no other records has room again only by that.
-func (j *Journal) renew(k *key, full bool) {
+// a log that takes no other records has room again only by that. It reports whether it has begun to: then what waits for it goes on by itself.
+func (j *Journal) renew(k *key, full bool) bool {
 	j.mu.Lock()
 	due := k.last != 0 && !k.whole && !k.broken
 	if full {
@@ -416,8 +426,8 @@ func (j *Journal) renew(k *key, full bool) {
 		due = due && long(k.records, k.bytes, j.events.Bytes(k.id))
 	}
 	if !due {
-		j.mu.Unlock()
-		return
+		defer j.mu.Unlock()
+		return k.whole
 	}
 	k.whole = true
 	// The actor may have stored more already, which is behind this: so it is the number of what was confirmed.
@@ -426,27 +436,37 @@ func (j *Journal) renew(k *key, full bool) {
 	j.mu.Unlock()
 	var err error
 	if f.data, err = j.events.Whole(context.Background(), k.id); err != nil {
-		return // the journal is closed
+		return true // the journal is closed
 	}
 	b := f.encode()
 	if len(b) > cluster.MaxRecord {
 		j.refuse("%s needs %d bytes in one record, at most %d: it is not written anew", k.id, len(b), cluster.MaxRecord)
-		return
+		return false
 	}
 	j.opt.Log.Replace(k.part.kind, k.name, b, after, onceAt(func(at uint64, err error) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		k.whole = false
-		switch {
-		case err == nil:
-			k.bytes, k.records = k.bytes+int64(len(b)), k.records+1
-			if k.last == after {
-				k.last, k.bytes, k.records = at, int64(len(b)), 1
-			}
-			k.part.high = max(k.part.high, at)
-			j.counts.Whole++
-		case k.last == after:
-			k.last = 0 // until the next record
-		}
+		j.renewed(k, b, after, at, err)
 	}))
+	return true
+}
+
+// renewed is called with what the log says of a record of all that a key has, in the place of what was up to after.
+func (j *Journal) renewed(k *key, b []byte, after, at uint64, err error) {
+	j.mu.Lock()
+	k.whole = false
+	switch {
+	case err == nil:
+		k.bytes, k.records = k.bytes+int64(len(b)), k.records+1
+		if k.last == after {
+			k.last, k.bytes, k.records = at, int64(len(b)), 1
+		}
+		k.part.high = max(k.part.high, at)
+		j.counts.Whole++
+	case k.last == after:
+		k.last = 0 // until the next record
+	}
+	waits := k.behind != nil
+	j.mu.Unlock()
+	if waits {
+		j.roomMade(k, err)
+	}
 }

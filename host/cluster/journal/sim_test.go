@@ -54,6 +54,7 @@ type sim struct {
 	early   bool          // others take over before a lease is over: what is read may be old, what is written may not be lost
 	states  bool          // keys keep their latest state, and not their events
 	small   bool          // states have one number, and no padding
+	large   int           // bytes of a state beside its numbers; 0: padding
 	lives   []*life
 	stats   map[string]int
 	failure string
@@ -233,7 +234,7 @@ func (c *chest) Save() (any, error) {
 	if c.life.sim.small {
 		return chestState{Has: c.has[len(c.has)-1:]}, nil
 	}
-	return chestState{c.has, make([]byte, padding)}, nil
+	return chestState{c.has, make([]byte, max(padding, c.life.sim.large))}, nil
 }
 
 func (c *chest) Load(payload host.Raw) error {
@@ -606,6 +607,7 @@ func (s *sim) finish() {
 		}
 		c := l.journal.Counts()
 		s.stats["written anew"] += int(c.Whole)
+		s.stats["behind"] += int(c.Behind)
 		s.stats["loaded"] += int(c.Loaded)
 		s.stats["fenced off"] += int(c.Refused)
 		s.stats["held"] += int(c.Held)
@@ -785,7 +787,7 @@ var mistakes = []struct {
 	{"it is not recorded that a key has ended", broken{guard: guardEnded}, live, 1},
 	{"what owners before record of living keys counts", broken{guard: guardList}, live, 906},
 	{"living keys are not started again", broken{again: true}, live, 1},
-	{"a shard moves before it is recorded which keys live", broken{moves: true}, live, 487},
+	{"a shard moves before it is recorded which keys live", broken{moves: true}, live, 498},
 	{"the table of a bundle begins anew", broken{anew: true}, changeover, 1},
 	{"records of owners before count, while tables are replaced", broken{guard: guardFence}, changeover, 27},
 }

@@ -184,7 +184,19 @@ func (x logOf) Read(kind string, _ int, name string, least uint64, done func([]c
 			return 0, errors.New("simnet: the copy is behind")
 		}
 		return 0, nil
-	}, func(_ uint64, err error) { done(list, err) })
+	}, func(_ uint64, err error) {
+		if bytesOf(list) > cluster.MaxRead && err == nil {
+			list, err = nil, cluster.ErrLong
+		}
+		done(list, err)
+	})
+}
+
+func bytesOf(list []cluster.LogEntry) (n int) {
+	for _, e := range list {
+		n += len(e.Record)
+	}
+	return n
 }
 
 // List implements cluster.Log. The last write is the place in the log, since a world has no time of day.
