@@ -1,7 +1,9 @@
 package persist
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -106,6 +108,11 @@ func (f *feed) why() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.doomed
+}
+
+// lost is the error of a message for an actor in Go that could not be fed: whoever has sent it is told why.
+func (f *feed) lost(what string) error {
+	return fmt.Errorf("persist: its %s cannot be had: %w", what, cmp.Or(f.why(), errors.New("it ends")))
 }
 
 // refusal says why the events cannot be had: its turn fails with that.

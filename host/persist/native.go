@@ -282,7 +282,7 @@ func (x *entity) Receive(ctx *host.Context, m host.Message) error {
 			return err
 		}
 		if x.now == nil {
-			return errors.New("persist: its events cannot be had any more")
+			return x.log.member.feed.lost("events")
 		}
 	}
 	err := x.now.Receive(ctx, m)

@@ -239,7 +239,7 @@ func (x *stateful) Receive(ctx *host.Context, m host.Message) error {
 			return err
 		}
 		if x.now == nil {
-			return errors.New("persist: its state cannot be had any more")
+			return x.keeper.member.feed.lost("state")
 		}
 	}
 	x.unsure = true

@@ -55,6 +55,7 @@ type sim struct {
 	states  bool          // keys keep their latest state, and not their events
 	small   bool          // states have one number, and no padding
 	large   int           // bytes of a state beside its numbers; 0: padding
+	version uint16        // of the states that the code of the next node keeps; 0: 1
 	lives   []*life
 	stats   map[string]int
 	failure string
@@ -177,7 +178,7 @@ func (l *life) begin(m cluster.Member) {
 	}
 	props := l.journal.Events().Props(definition, func(log *persist.Log) persist.Actor { return &cart{life: l, log: log} }, MaxBytes)
 	if s.states {
-		props = l.journal.Events().StateProps(persist.StateDefinition{Type: "cart.state", Automatic: true}, func(*persist.Keeper) persist.Stateful { return &chest{cart{life: l}} }, MaxBytes)
+		props = l.journal.Events().StateProps(persist.StateDefinition{Type: "cart.state", Version: s.version, Automatic: true, Migrations: migrations}, func(*persist.Keeper) persist.Stateful { return &chest{cart{life: l}} }, MaxBytes)
 	}
 	c := shard.New("carts", node, keyed.New(props).WithIdle(2*time.Second).WithSupervision(Supervised(supervision.Default()))).
 		WithShards(simShards).WithMoves(2).WithPatience(2 * time.Second).WithJournal(l.journal)
