@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -46,9 +47,6 @@ type leakChecked struct{ m *testing.M }
 func (l leakChecked) Run() int {
 	dir, err := os.MkdirTemp("", "wa")
 	if err == nil {
-		testCache, err = os.MkdirTemp("", "wasmactors-test-")
-	}
-	if err == nil {
 		err = os.Setenv("XDG_RUNTIME_DIR", dir) // the sockets of those who run the tests are theirs
 	}
 	if err != nil {
@@ -57,7 +55,6 @@ func (l leakChecked) Run() int {
 	// A shell's background job ignores an interrupt, and so would the processes that tests start.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	code := l.m.Run()
-	os.RemoveAll(testCache)
 	os.RemoveAll(dir)
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -66,8 +63,8 @@ func (l leakChecked) Run() int {
 	return code
 }
 
-// testCache is shared by the tests of this package, so that guests are built once.
-var testCache string
+// testCache is shared by the tests of all packages, so that guests are built once.
+var testCache = servicetest.CacheDir()
 
 // try runs the command in this process.
 func try(t *testing.T, ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // Check knows the services that a run knows: settings, grants, and what is wrong with them.
@@ -21,7 +22,7 @@ func TestCheckKnowsServices(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Check(context.Background(), dir, nil, Options{Services: []service.Kind{lampKind(&made)}})
+		_, err := Check(context.Background(), dir, nil, Options{CacheDir: servicetest.CacheDir(), Services: []service.Kind{lampKind(&made)}})
 		if err == nil || !strings.Contains(err.Error(), "m.wasm") { // there is none
 			t.Errorf("%s: %v", name, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/internal/filewatch"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
@@ -370,7 +371,7 @@ func TestChangesGiveBackImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(ctx, m, Options{})
+	b, err := Open(ctx, m, Options{CacheDir: servicetest.CacheDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

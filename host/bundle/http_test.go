@@ -17,6 +17,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/host/service/gateway/middleware"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // withHTTP is the minimal manifest with a route.
@@ -194,7 +195,7 @@ http:
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(t.Context(), m, Options{Allow: func([]Reach) error { return nil }})
+	b, err := Open(t.Context(), m, Options{CacheDir: servicetest.CacheDir(), Allow: func([]Reach) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

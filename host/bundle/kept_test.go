@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/durable"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/host/upgrade"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -48,7 +49,7 @@ func startKeeping(t *testing.T, dir, module string) *keeping {
 		t.Fatal(err)
 	}
 	k := &keeping{t: t, dir: dir}
-	if k.b, err = Open(context.Background(), m, Options{Log: slog.New(slog.NewTextHandler(&k.log, nil))}); err != nil {
+	if k.b, err = Open(context.Background(), m, Options{CacheDir: servicetest.CacheDir(), Log: slog.New(slog.NewTextHandler(&k.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	if k.sys, err = k.b.Start(nil, nil); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/runtime"
 )
 
@@ -33,11 +34,17 @@ func open(t *testing.T, dir string) (*Bundle, error) { return openOn(t, dir, nil
 
 func openOn(t *testing.T, dir string, engine func(runtime.Config) runtime.Config) (*Bundle, error) {
 	t.Helper()
+	return openWith(t, dir, Options{Allow: anywhere, CacheDir: servicetest.CacheDir(), Engine: engine})
+}
+
+// openWith is for those who want no cache.
+func openWith(t *testing.T, dir string, o Options) (*Bundle, error) {
+	t.Helper()
 	m, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(context.Background(), m, Options{Allow: anywhere, Engine: engine})
+	b, err := Open(context.Background(), m, o)
 	if err == nil {
 		t.Cleanup(func() {
 			if err := b.Close(context.Background()); err != nil {
@@ -173,12 +180,12 @@ func TestLimitsAtLoad(t *testing.T) {
 		{"compile-time: 1ns", "compile-time: 30s", "takes more than 1ns of processor time to compile (the limit is ImageConfig.CompileTime); modules.m.limits.compile-time raises it"},
 	} {
 		t.Run(c.small, func(t *testing.T) {
-			_, err := open(t, needs(t, "", c.small, "a: {type: needs}"))
+			_, err := openWith(t, needs(t, "", c.small, "a: {type: needs}"), Options{Allow: anywhere})
 			var m *ModuleError
 			if !errors.As(err, &m) || m.Module != "m" || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
-			if _, err := open(t, needs(t, "", c.enough, "a: {type: needs}")); err != nil {
+			if _, err := openWith(t, needs(t, "", c.enough, "a: {type: needs}"), Options{Allow: anywhere}); err != nil {
 				t.Errorf("%s: %v", c.enough, err)
 			}
 		})

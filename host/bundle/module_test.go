@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // imports is a module that imports one function.
@@ -30,7 +32,7 @@ func TestForeignModules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := Check(context.Background(), dir, nil, Options{})
+		_, err := Check(context.Background(), dir, nil, Options{CacheDir: servicetest.CacheDir()})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), filepath.Join(dir, "m.wasm")) || !strings.Contains(err.Error(), "bundle.yaml:4:3: module m: ") {
 			t.Errorf("%s.%s: %v", c.module, c.name, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/host/upgrade"
 )
 
@@ -65,7 +66,7 @@ func tallies(t *testing.T, manifest string) (b *Bundle, sys *host.System, ask fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err = Open(ctx, m, Options{}); err != nil {
+	if b, err = Open(ctx, m, Options{CacheDir: servicetest.CacheDir()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close(ctx) })

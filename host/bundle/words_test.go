@@ -12,6 +12,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/mailbox"
 	"github.com/wasmactors/wasmactors/host/router"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 )
 
@@ -57,10 +58,10 @@ func TestWordsTakeEffect(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Check(context.Background(), dir, nil, Options{}); err == nil || !strings.Contains(err.Error(), `cannot be "tight"`) {
+	if _, err := Check(context.Background(), dir, nil, Options{CacheDir: servicetest.CacheDir()}); err == nil || !strings.Contains(err.Error(), `cannot be "tight"`) {
 		t.Errorf("checked without the words: %v", err)
 	}
-	if _, err := Check(context.Background(), dir, nil, Options{Words: w}); err != nil {
+	if _, err := Check(context.Background(), dir, nil, Options{CacheDir: servicetest.CacheDir(), Words: w}); err != nil {
 		t.Errorf("checked with them: %v", err)
 	}
 	m, err := w.Load(dir, nil)
@@ -81,7 +82,7 @@ func TestWordsTakeEffect(t *testing.T) {
 	if got := m.Actors[0].Mailbox; got.String() != "tight" || got.Kind() != mailbox.Custom || got.Check() != nil || m.Actors[0].Limits.MailboxBytes != 1024 {
 		t.Errorf("%v, limits %+v", got, m.Actors[0].Limits)
 	}
-	opened, err := Open(context.Background(), m, Options{})
+	opened, err := Open(context.Background(), m, Options{CacheDir: servicetest.CacheDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

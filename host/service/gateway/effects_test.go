@@ -22,6 +22,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/service/gateway"
 	"github.com/wasmactors/wasmactors/host/service/pubsub"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/supervision"
 	"github.com/wasmactors/wasmactors/supervision/backoff"
 	"golang.org/x/crypto/bcrypt"
@@ -493,7 +494,7 @@ http:
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(t.Context(), m, bundle.Options{Allow: func([]bundle.Reach) error { return nil }})
+	b, err := bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir(), Allow: func([]bundle.Reach) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
