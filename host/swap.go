@@ -33,12 +33,16 @@ func init() {
 	swap.Assign = assign
 }
 
-// visited calls f where the actor's own run would; false if ctx ends before, or the actor has gone.
+// visited calls f where the actor's own run would; false if ctx ends before, or the actor has gone. In a manual system it waits for nobody
+// who has no turn to take: what a turn waits for there, as its record, comes when the caller lets time pass.
 func visited(ctx context.Context, a *actor, f func()) bool {
 	l := a.lookAt(f)
-	for a.sys.cfg.manual && !l.IsOver() && a.sys.disp.Step() {
+	if !a.sys.cfg.manual {
+		l.Wait(ctx)
+		return l.Done()
 	}
-	l.Wait(ctx)
+	for !l.IsOver() && a.sys.disp.Step() {
+	}
 	return l.Done()
 }
 
@@ -57,13 +61,14 @@ func settle(ctx context.Context, system any, ref abi.Ref) {
 func members(ctx context.Context, system, module any) (all []swap.Member) {
 	for _, a := range actorsOf(system.(*System), module.(*Module)) {
 		x := swap.Member{Ref: a.ref(), Path: a.path, Type: a.props.typ, Durable: a.durable, Events: keepsEvents(a)}
-		visited(ctx, a, func() {
+		seen := visited(ctx, a, func() {
 			if g := a.behaviour.(*guest); a.life.Begun.Load() {
 				x.Image, x.Trial = g.inst.Image, g.trial
 			} else {
 				x.Image = g.own // nil: it begins with its module's
 			}
 		})
+		x.Unseen = !seen && a.sys.here(a.uid) != nil
 		all = append(all, x)
 	}
 	return all

@@ -137,7 +137,7 @@ func TestLongTurns(t *testing.T) {
 				<-ctx.Done()
 				all := members(ctx, system, module)
 				for i := range all {
-					all[i].Image = nil
+					all[i].Image, all[i].Unseen = nil, true
 				}
 				return all
 			}

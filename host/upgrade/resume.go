@@ -79,7 +79,7 @@ func Resume(ctx context.Context, sys *host.System, m *host.Module, old, image *r
 	if u.crashes > u.MaxFailures { // the process has ended before it could go back
 		u.alarmed()
 	}
-	for u.adopt(p); u.blind && ctx.Err() == nil; {
+	for u.adopt(p); u.blind && ctx.Err() == nil && !swap.Manual(sys); {
 		u.adopt(p) // an actor that is in a long turn may be one of them
 	}
 	return u.through(func() string {

@@ -345,7 +345,7 @@ func (u *run) members() []swap.Member {
 	ctx, cancel := u.visiting(u.ctx)
 	defer cancel()
 	all := swap.Members(ctx, u.sys, u.m)
-	u.blind = ctx.Err() != nil
+	u.blind = slices.ContainsFunc(all, func(x swap.Member) bool { return x.Unseen })
 	return all
 }
 
@@ -355,7 +355,7 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 	defer u.mu.Unlock()
 	begins := map[string]bool{} // paths of those that are restarted
 	for _, x := range all {
-		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil && !u.Insist && !u.blind {
+		if _, known := u.by[x.Ref.UID()]; known || x.Image == u.image || x.Image == nil && !u.Insist && !x.Unseen {
 			continue // it begins, or has begun, with the image of its module
 		}
 		a := &Actor{Path: x.Ref.Path(), Type: x.Type, ref: x.Ref}
@@ -366,7 +366,7 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 		a.restarts = ways == nil || slices.Contains(ways, Restart)
 		if x.Image == nil {
 			u.by[x.Ref.UID()] = a
-			a.Did, a.Why, a.restarts = Kept, "it is between two incarnations, or in a long turn", a.restarts || !u.blind
+			a.Did, a.Why, a.restarts = Kept, "it is between two incarnations, or in a long turn", a.restarts || !x.Unseen
 			continue
 		}
 		var err error

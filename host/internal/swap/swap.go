@@ -63,10 +63,11 @@ var Take func(ctx context.Context, system any, of abi.Ref) (*Taken, error)
 type Member struct {
 	Ref        ref.Ref
 	Path, Type string
-	Image      *sandbox.Image // that it runs; nil: it is between two incarnations
+	Image      *sandbox.Image // that it runs; nil: it is between two incarnations, or unseen
 	Durable    bool
 	Events     bool   // it keeps events, and is recovered from them when it begins
 	Trial      *Trial // under way; nil: none
+	Unseen     bool   // it was in a turn for too long, or its turn waits for its record
 }
 
 // Members are the actors of a *host.Module, sorted by path. Package host sets it.
