@@ -142,7 +142,7 @@ func (a *actor) Clock() clock.Clock {
 	if w := a.sys.wheels[uint64(a.uid)%uint64(len(a.sys.wheels))]; w != nil {
 		return w
 	}
-	return a.sys.cfg.clock
+	return a.sys.cfg.Clock
 }
 
 // Alarms implements timers.Owner.
@@ -155,7 +155,7 @@ func (a *actor) Account() *account.Account { return &a.account }
 func (a *actor) Limits() *Limits { return &a.rules.Load().limits }
 
 // Now is the system's clock.
-func (a *actor) Now() time.Time { return a.sys.cfg.clock.Now() }
+func (a *actor) Now() time.Time { return a.sys.cfg.Clock.Now() }
 
 // TurnTime implements timers.Owner: the time in the header of a guest's turn, so that what the turn asks for is due
 // at times that follow from the turn. An actor in Go has no header: there it is the present.

@@ -227,7 +227,7 @@ func TestLongStartsBeginAgain(t *testing.T) {
 	guest := Guest(slowPuppet(t), "puppet").WithArgs(script(rec(byte(abi.KindStart), flagSpin, nil))).WithCapabilities(Capabilities{Send: []string{"/**"}})
 	s := must(New(func() Config {
 		c := NewConfig("test").WithWorkers(2).WithGuardian(otherwise(supervision.Stop))
-		c.longTurns = 2
+		partsOf(&c).LongTurns = 2
 		return c
 	}()))(t)
 	t.Cleanup(func() { must(0, s.Close(context.Background()))(t) })

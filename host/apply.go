@@ -68,7 +68,7 @@ func (g *guest) send(scr *scratch, cmd *abi.Command) {
 	}
 	e.SetPayload(cmd.Payload)
 	if cmd.Headers != nil {
-		if a.sys.cfg.tracer == nil {
+		if a.sys.cfg.Tracer == nil {
 			e.SetHeaders(cmd.Headers)
 		} else {
 			a.sys.tracing.Choose(&scr.trace, e, cmd.Headers)

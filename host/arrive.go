@@ -26,7 +26,7 @@ var (
 func join(system any, c network.Carrier) (network.Port, error) {
 	s := system.(*System)
 	switch {
-	case s.cfg.node == 0:
+	case s.cfg.Node == 0:
 		return nil, errAlone
 	case !s.carrier.CompareAndSwap(nil, &c):
 		return nil, errJoined
@@ -37,7 +37,7 @@ func join(system any, c network.Carrier) (network.Port, error) {
 // port implements network.Port.
 type port struct{ s *System }
 
-func (p port) Node() uint16 { return p.s.cfg.node }
+func (p port) Node() uint16 { return p.s.cfg.Node }
 
 func (p port) Arrive(to abi.Ref, frame []byte) error {
 	m, g, err := network.Decode(frame)
@@ -55,8 +55,8 @@ func (p port) Take(all []network.Arrival, c *mailbox.Cache) {
 
 func (p port) take(to abi.Ref, m *network.Message, g *signal.Signal, c *mailbox.Cache) error {
 	s := p.s
-	if to.Node() != s.cfg.node {
-		return fmt.Errorf("%w: it is on node %d, not on %d", ErrUnknown, to.Node(), s.cfg.node)
+	if to.Node() != s.cfg.Node {
+		return fmt.Errorf("%w: it is on node %d, not on %d", ErrUnknown, to.Node(), s.cfg.Node)
 	}
 	if g != nil && g.Kind == signal.Strayed {
 		if a := s.here(to); a != nil {
@@ -82,7 +82,7 @@ func (p port) take(to abi.Ref, m *network.Message, g *signal.Signal, c *mailbox.
 	if m.Via != 0 {
 		by = m.Via
 	}
-	if to == network.Root(s.cfg.node) {
+	if to == network.Root(s.cfg.Node) {
 		p.byPath(to, e)
 	} else if s.deliver(nil, to, e) == ErrUnknown && m.Kind == abi.KindMessage { // it is a dead letter here, and the asker is told
 		p.strayed(by, to)
@@ -92,7 +92,7 @@ func (p port) take(to abi.Ref, m *network.Message, g *signal.Signal, c *mailbox.
 
 // farRef is refOf of an actor that another node speaks of. Its path is not known here unless it is of this node: the text says where it is.
 func farRef(s *System, uid abi.Ref) Ref {
-	if uid == 0 || uid.Node() == s.cfg.node {
+	if uid == 0 || uid.Node() == s.cfg.Node {
 		return s.refOf(uid)
 	}
 	return newRef(uid, fmt.Sprintf("the actor on node %d that was asked", uid.Node()))

@@ -113,7 +113,7 @@ func TestBehavioursTurnsAreRecorded(t *testing.T) {
 	var got []string
 	recorded := 0
 	s, _ := manual(t, func(c Config) Config {
-		c.commit = func(t *turn.Turn) {
+		partsOf(&c).Commit = func(t *turn.Turn) {
 			if !strings.HasSuffix(t.Path, "/relay") || len(t.Mail) == 0 {
 				t.Answer(nil)
 				return

@@ -10,23 +10,18 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// WithBlackBox keeps the last turns of each guest, so that a failure can be repeated: r writes it to a crash file, see
-// package blackbox. r may be closed when the system is. Without it nothing is paid for. What is kept is within r's bounds,
-// and on no actor's account.
-func (c Config) WithBlackBox(r *blackbox.Recorder) Config { c.box = r; return c }
-
 // beginBox begins to keep the turns of an incarnation, whose instance is in its image's state.
 func beginBox(g *guest, scr *scratch) {
 	a := g.actor
 	a.looks &^= uint8(lookBox)
-	if a.sys.cfg.box == nil {
+	if a.sys.cfg.Box == nil {
 		return
 	}
 	l := blackbox.Life{
 		Path: a.ref().String(), Type: a.props.typ, Ref: a.uid, Incarnation: a.Incarnation(), Turns: a.turns, Seed: g.keys.Seed,
 		Prepare: secretFor(a).Seed(secret.ForUnfrozen, a.uid, a.Incarnation()), Image: g.inst.Image, Limits: g.limits(scr, 0),
 	}
-	if g.box.Open(a.sys.cfg.box, &l, crashShows{&a.sys.audience.Secrets, a.sys}) {
+	if g.box.Open(a.sys.cfg.Box, &l, crashShows{&a.sys.audience.Secrets, a.sys}) {
 		a.looks |= uint8(lookBox)
 	}
 }

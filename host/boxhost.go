@@ -65,7 +65,7 @@ func (s *System) Offer(ctx context.Context, to Ref, v any) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.cfg.tracer != nil || e.Value != nil {
+	if s.cfg.Tracer != nil || e.Value != nil {
 		span := s.fromOutside(ctx, SendSpan, to, e)
 		defer func() { s.tracing.Sent(span, err) }()
 	}

@@ -87,7 +87,7 @@ type resting struct{ *actor }
 // Visit implements rest.Actor.
 func (a resting) Visit(ctx context.Context, f func()) bool {
 	for !a.place.Visit(f) {
-		if a.place.Wake(nil); a.sys.cfg.manual {
+		if a.place.Wake(nil); a.sys.cfg.Manual {
 			a.sys.RunUntilIdle(1 << 30)
 		}
 		if a.sys.durable.rest.Wait(ctx) != nil {

@@ -80,7 +80,7 @@ func (a *actor) makeRoomFor(scr *scratch, err error, nth int) bool {
 	if a.sys.room.MakeRoom(&a.tree.awake, nil, err) {
 		return true
 	}
-	if full := new(account.Error); scr != nil || a.sys.cfg.manual || !errors.As(err, &full) || full.Pool == nil || !full.Pool.Root() {
+	if full := new(account.Error); scr != nil || a.sys.cfg.Manual || !errors.As(err, &full) || full.Pool == nil || !full.Pool.Root() {
 		return false
 	}
 	time.Sleep(time.Millisecond << nth)
@@ -211,7 +211,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if parent != nil {
 		l, top := r.limits.Tree, parent.parent == nil
 		if top && l.Memory == 0 {
-			l.Memory = s.cfg.treeMemory
+			l.Memory = s.cfg.TreeMemory
 		}
 		a.pool = a.tree.poolFor(parent.pool, top, a.path, l)
 	}
@@ -224,12 +224,12 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		return nil, err
 	}
 	box, told := p.rare.Get().Mailbox, a.durable && parent != nil
-	usual := told && box == nil && s.cfg.mailboxes == nil
+	usual := told && box == nil && s.cfg.Mailboxes == nil
 	if told && !usual {
 		box = recordedMailbox(a, box)
 	}
-	if s.cfg.mailboxes != nil {
-		box = s.cfg.mailboxes(a.ref(), box)
+	if s.cfg.Mailboxes != nil {
+		box = s.cfg.Mailboxes(a.ref(), box)
 	}
 	a.box.Init(box, MailboxLimits{Messages: r.limits.Mailbox, Bytes: r.limits.MailboxBytes}, &a.account)
 	if usual {
@@ -245,7 +245,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 		a.inst = &g.inst
 	}
 	switch {
-	case s.cfg.commit == nil || s.durable != nil && !a.durable && !p.events && s.repeats.Load() == nil:
+	case s.cfg.Commit == nil || s.durable != nil && !a.durable && !p.events && s.repeats.Load() == nil:
 		a.place.Init(a)
 	default:
 		a.place.Init(recorded{a})
@@ -253,7 +253,7 @@ func newActor(s *System, parent *actor, name string, uid abi.Ref, p *Props) (*ac
 	if s.durable != nil && (a.durable || p.events) && parent != nil {
 		a.looks = uint8(lookCommit)
 	}
-	a.throughput = workplace.Messages(p.dispatch, s.cfg.throughput)
+	a.throughput = workplace.Messages(p.dispatch, s.cfg.Throughput)
 	if err := s.places.Take(&a.place, workplace.PoolOf(p.dispatch), workplace.Pins(p.dispatch)); err != nil {
 		a.box.CloseAccount()
 		return nil, err

@@ -22,12 +22,12 @@ import (
 func commitOne(g *guest, scr *scratch, x *sandbox.Instance, now int64) bool {
 	a, h := g.actor, &scr.handled
 	c := &a.sys.cfg
-	if h.Position = scr.batch[0].Position; h.Position == 0 || c.direct == nil || c.allowance != nil || scr.waits || a.sys.repeats.Load() != nil {
+	if h.Position = scr.batch[0].Position; h.Position == 0 || c.Direct == nil || c.Allowance != nil || scr.waits || a.sys.repeats.Load() != nil {
 		return false
 	}
 	h.Actor, h.Incarnation, h.First, h.Time, h.Worth = a.uid, a.Incarnation(), a.turns, now, scr.res.Worth
 	h.Outbox, h.Alone = x.Written(), len(scr.cmds) == 1 && x.Plain() && sandbox.Batching(g.inst.Image)
-	after, ok := c.direct.Handled(h)
+	after, ok := c.Direct.Handled(h)
 	if ok {
 		scr.after, scr.afterAt = after, now
 	}
@@ -43,7 +43,7 @@ func (a recorded) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *a
 		}
 	} else if scr.waits {
 		answer := make(chan struct{})
-		err, there := t.Ask(a.sys.cfg.commit, func() { close(answer) })
+		err, there := t.Ask(a.sys.cfg.Commit, func() { close(answer) })
 		if !there {
 			scr.w.Block()
 			<-answer
@@ -52,7 +52,7 @@ func (a recorded) ask(scr *scratch, t *turn.Turn, o sealedEntry) (done int, f *a
 		scr.after, scr.afterAt = t.After, t.Time
 		done, f = a.ruled(o, err)
 		return done, f, false
-	} else if err, there := t.Ask(a.sys.cfg.commit, s.wake); there {
+	} else if err, there := t.Ask(a.sys.cfg.Commit, s.wake); there {
 		scr.after, scr.afterAt = t.After, t.Time
 		done, f = a.ruled(o, err)
 		return done, f, false
@@ -126,7 +126,7 @@ func (a recorded) settle(scr *scratch) bool {
 		}
 		a.leave()
 	}
-	if a.sys.cfg.tracer != nil {
+	if a.sys.cfg.Tracer != nil {
 		a.sys.tracing.EndCall(&scr.trace, a, f, fuel)
 	}
 	switch {
@@ -203,7 +203,7 @@ func (a *actor) commitGo(ctx *Context, failure *abi.Failure) (f *abi.Failure, he
 		t.Mail = one[:]
 	}
 	if looks&lookFault != 0 && failure == nil {
-		_, t.Failure = a.sys.cfg.faults.among(t, a.sys.sender)
+		_, t.Failure = a.sys.cfg.Faults.Among(t, a.sys.sender)
 	}
 	if t.Failure == nil {
 		t.Effects = scr.effects

@@ -72,7 +72,7 @@ func (r *commits) answer(err error) {
 
 func newRecorder(t *testing.T) (*commits, *stage) {
 	r := &commits{}
-	r.l = newStage(t, func(c Config) Config { c.commit = r.commit; return c })
+	r.l = newStage(t, func(c Config) Config { partsOf(&c).Commit = r.commit; return c })
 	return r, r.l
 }
 
@@ -253,7 +253,7 @@ func TestWorkersDoNotWaitForTheRecorder(t *testing.T) {
 		}
 	}
 	cfg := NewConfig("commit").WithWorkers(2)
-	cfg.commit = commit
+	partsOf(&cfg).Commit = commit
 	s := newSystem(t, cfg)
 	var left sync.WaitGroup
 	left.Add(actors * turns)

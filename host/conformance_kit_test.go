@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/setup"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -327,3 +328,6 @@ func guestOf(a *actor) *guest {
 	g, _ := a.behaviour.(*guest)
 	return g
 }
+
+// partsOf is what a Config says, to be changed where no method does.
+func partsOf(c *Config) *settings { return setup.PartsOf(c) }

@@ -191,7 +191,7 @@ func (c *Context) take(e *mailbox.Envelope) *mailbox.Envelope {
 	a.turns++
 	c.env, c.stashed, c.passed = e, false, false
 	c.taken++
-	if a.sys.cfg.tracer != nil {
+	if a.sys.cfg.Tracer != nil {
 		a.sys.tracing.BeginTurn(&scr.trace, a, e)
 	}
 	return e
@@ -316,7 +316,7 @@ func (c *Context) forward(to Ref, name, without string, whole bool) error {
 		return ErrNobody
 	}
 	e := c.env
-	if !whole || c.passed || !mark.IsMail(e) || e.Value != nil || c.actor.sys.cfg.tracer != nil {
+	if !whole || c.passed || !mark.IsMail(e) || e.Value != nil || c.actor.sys.cfg.Tracer != nil {
 		e = message.CloneEnvelope(e)
 		if !mark.IsMail(e) {
 			e.Kind = abi.KindMessage

@@ -106,7 +106,7 @@ func noteRefusal(scr *scratch, a *actor, e *Envelope) {
 		return
 	}
 	m := record.Refusal(e)
-	s.cfg.recorder.Note(&record.Record{Kind: record.Refused, Actor: a.uid, Time: s.time.Now(), Message: &m})
+	s.cfg.Recorder.Note(&record.Record{Kind: record.Refused, Actor: a.uid, Time: s.time.Now(), Message: &m})
 }
 
 // overhead is the space that an envelope may take in an inbox in addition to headers and payload.

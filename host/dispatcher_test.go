@@ -184,7 +184,7 @@ func TestDispatchersAreChecked(t *testing.T) {
 	} {
 		if s, err := New(c); err == nil {
 			_ = s.Close(context.Background())
-			t.Errorf("%+v", c.pools)
+			t.Errorf("%+v", partsOf(&c).Pools)
 		}
 	}
 }

@@ -21,15 +21,6 @@ import (
 // and the randomness of the others are new in each process; those of actors with a name of their own below a guardian
 // follow from the name, so that a durable actor may keep them.
 
-// WithStore is [Config.WithRecorder] for durable actors: r is told only of the actors whose props say so
-// ([Props.WithDurable]), and of those below them. All others run as without a recorder. See package host/durable, which
-// has such a recorder and starts systems with it.
-func (c Config) WithStore(r record.Recorder) Config {
-	c = c.WithRecorder(r)
-	c.partial = true
-	return c
-}
-
 // WithDurable makes the actor, and all below it, outlive the process. It must be a guest whose state can be saved, with
 // the usual mailbox, below /user or below a durable actor, in a system with a store ([Config.WithStore]).
 func (p Props) WithDurable() Props { p.durable = true; return p }
@@ -38,11 +29,11 @@ func (p Props) WithDurable() Props { p.durable = true; return p }
 // at the next start, is its own affair. It is for package host/persist.
 func (p Props) WithEvents() Props { p.events = true; return p }
 
-func newDurability(cfg *Config, from *Secret) *durability {
-	if !cfg.partial {
+func newDurability(cfg *settings, from *Secret) *durability {
+	if !cfg.Partial {
 		return nil
 	}
-	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.epochOf()))
+	fresh := Secret(from.Derive(secret.ForProcess, 0, cfg.EpochNow()))
 	return &durability{fresh: &fresh, rest: rest.New(func(a *actor) { a.place.Wake(nil) }), lives: lives.New(from), unsaved: map[abi.Ref]bool{}}
 }
 
@@ -63,11 +54,11 @@ var errNoRest = errors.New("host: durable actors do not come to rest")
 func comeToRest(ctx context.Context, s *System, solid bool) error {
 	r, stuck := s.durable.rest, 0
 	return r.Come(solid, func() error {
-		if !s.cfg.manual {
+		if !s.cfg.Manual {
 			return r.Wait(ctx)
 		}
 		n := s.RunUntilIdle(1 << 30)
-		if x, ok := s.cfg.recorder.(record.Stepper); ok && x.Steps() { // time says nothing: nobody else is at work
+		if x, ok := s.cfg.Recorder.(record.Stepper); ok && x.Steps() { // time says nothing: nobody else is at work
 			if stuck++; n > 0 || x.Work() {
 				stuck = 0
 			}
@@ -86,7 +77,7 @@ func comeToRest(ctx context.Context, s *System, solid bool) error {
 func freezeDurable(s *System) {
 	if d := s.durable; d != nil && d.rest.Freeze() {
 		away(s).Drop()
-		if f, ok := s.cfg.recorder.(record.Freezer); ok {
+		if f, ok := s.cfg.Recorder.(record.Freezer); ok {
 			f.Freeze()
 		}
 	}
@@ -123,7 +114,7 @@ func beginAnew(a *actor) {
 	}
 	for !a.place.Visit(f) {
 		runtime.Gosched()
-		if s.cfg.manual {
+		if s.cfg.Manual {
 			s.RunUntilIdle(1 << 20)
 		}
 	}
@@ -131,11 +122,11 @@ func beginAnew(a *actor) {
 
 // isDurable reports whether a recorder is told of an actor that is being made.
 func isDurable(s *System, parent *actor, p *Props) (bool, error) {
-	if s.cfg.recorder == nil || parent == nil || s.durable == nil {
+	if s.cfg.Recorder == nil || parent == nil || s.durable == nil {
 		if p.durable || p.events {
 			return false, fmt.Errorf("%w: a durable actor needs a store, see Config.WithStore", ErrBadProps)
 		}
-		return s.cfg.recorder != nil, nil
+		return s.cfg.Recorder != nil, nil
 	}
 	below := parent.parent != nil && parent.durable
 	switch {
@@ -177,10 +168,10 @@ func closeDurable(ctx context.Context, s *System) {
 	}
 	s.durable.checkpoints.Lock()
 	defer s.durable.checkpoints.Unlock()
-	until, cancel := context.WithTimeout(ctx, s.cfg.grace)
+	until, cancel := context.WithTimeout(ctx, s.cfg.Grace)
 	defer cancel()
 	err := comeToRest(until, s, false)
-	if f, ok := s.cfg.recorder.(record.Freezer); ok && err == nil {
+	if f, ok := s.cfg.Recorder.(record.Freezer); ok && err == nil {
 		f.Resting()
 	}
 	freezeDurable(s)

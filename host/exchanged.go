@@ -59,7 +59,7 @@ func noteExchange(a *actor, all []record.Exchange, at int64) error {
 	case d != nil && d.rest.Frozen():
 		return errEnds
 	}
-	if g, ok := a.sys.cfg.recorder.(record.Gate); ok {
+	if g, ok := a.sys.cfg.Recorder.(record.Gate); ok {
 		if err := swap.Admit(g, all); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func between(a *actor, f func()) {
 
 // code finds the image that records of an actor name.
 func (p *repeats) code(a *actor, fingerprint []byte) (*sandbox.Image, error) {
-	return rebuild.CodeOf(a.props.module.Image(), a.props.typ, fingerprint, p.sys.cfg.recorder)
+	return rebuild.CodeOf(a.props.module.Image(), a.props.typ, fingerprint, p.sys.cfg.Recorder)
 }
 
 // runs has the next incarnation of an actor begin with the image that records name; empty: they say nothing of it.
@@ -187,7 +187,7 @@ func reload(a *actor, g *guest, image *sandbox.Image, r *record.Record) (*sandbo
 func entryAfter(a *actor, g *guest, now int64) sandbox.Entry {
 	l := &a.rules.Load().limits
 	in := sandbox.Entry{Now: now, FirstTurn: a.turns, Seed: g.keys.Seed, TurnFuel: l.Fuel, MemoryLimit: l.Memory, OutboxLimit: l.Outbox}
-	if a.sys.cfg.allowance == nil {
+	if a.sys.cfg.Allowance == nil {
 		in.Deadline = l.Deadline // else as in limits
 	}
 	return in

@@ -60,10 +60,3 @@ type AnyExtension interface {
 	Name() string
 	load(*System) error
 }
-
-// WithExtensions adds extensions that New makes, in this order; each once, however often it is
-// given. If one fails, New closes those before it and fails.
-func (c Config) WithExtensions(xs ...AnyExtension) Config {
-	c.extensions = append(c.extensions[:len(c.extensions):len(c.extensions)], xs...)
-	return c
-}

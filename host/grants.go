@@ -94,7 +94,7 @@ func withoutGrants(at *mailbox.Attached) *mailbox.Attached {
 // carry is the attachment of an ask from Go.
 func (s *System) carry(ctx context.Context) *mailbox.Attached {
 	values := context.Background()
-	for _, key := range s.cfg.values {
+	for _, key := range s.cfg.Values {
 		if v := ctx.Value(key); v != nil {
 			values = context.WithValue(values, key, v)
 		}

@@ -112,7 +112,7 @@ func (g *guest) Handle(ctx *Context, budget int) *abi.Failure {
 		budget = 1
 	}
 	now := g.turnAt.next(scr, &g.actor.sys.time)
-	traced := a.sys.cfg.tracer != nil
+	traced := a.sys.cfg.Tracer != nil
 	scr.batch = scr.batch[:0]
 	for e := ctx.ahead; ; {
 		// Cancelling what is next must still work, and a span is that of one turn.

@@ -121,7 +121,7 @@ func rowB24_GuestsIdentify(t *testing.T) {
 }
 
 // name is the system's, as it stands before paths.
-func (l *stage) name() string { return ref.Scheme + l.cfg.name }
+func (l *stage) name() string { return ref.Scheme + l.cfg.Name }
 
 // What a guest may not send to is for it as if it were not there: the answer, when it comes and what it
 // costs are the same, whoever is there.

@@ -17,7 +17,7 @@ import (
 func (s *System) Idle(ctx context.Context) error {
 	var witness *actor
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
-		if s.cfg.manual {
+		if s.cfg.Manual {
 			s.RunUntilIdle(1 << 30)
 		}
 		began := time.Now()
@@ -25,7 +25,7 @@ func (s *System) Idle(ctx context.Context) error {
 			return nil
 		}
 		wait = max(wait, 20*time.Since(began))
-		if v, ok := s.cfg.clock.(*VirtualClock); ok && s.cfg.manual {
+		if v, ok := s.cfg.Clock.(*VirtualClock); ok && s.cfg.Manual {
 			v.AdvanceToNext()
 			continue
 		}

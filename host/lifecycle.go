@@ -31,13 +31,13 @@ func (a *actor) begin(scr *scratch, cause *abi.Failure, held bool) {
 	}
 	ctx := a.enter(scr, nil)
 	ctx.cause = cause
-	if a.sys.cfg.tracer != nil {
+	if a.sys.cfg.Tracer != nil {
 		a.sys.tracing.BeginStart(&scr.trace, a)
 	}
 	if f == nil {
 		f = a.behaviour.Start(ctx, cause)
 	}
-	if a.sys.cfg.tracer != nil {
+	if a.sys.cfg.Tracer != nil {
 		a.sys.tracing.EndCall(&scr.trace, a, f, 0)
 	}
 	a.leave()
@@ -314,7 +314,7 @@ func (a *actor) stopNow(scr *scratch, reason string, how life.Ending) {
 		a.finishStop(scr)
 		return
 	}
-	a.last.Store(&life.LastTurns{By: a.Now().Add(a.sys.cfg.grace / 2)})
+	a.last.Store(&life.LastTurns{By: a.Now().Add(a.sys.cfg.Grace / 2)})
 	a.tree.stops.Add(1)
 	for _, k := range a.super.Family.Children() {
 		k.post(scr, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "the parent stops"}})
@@ -351,7 +351,7 @@ func (a *actor) finishStop(scr *scratch) {
 	if l := a.last.Load(); l != nil {
 		a.tree.stops.Add(-1)
 		if n := l.Unheard.Load(); n > 0 {
-			a.sys.logf(a, abi.LogWarn, "%d actors below it have ended without a last turn: there was no time or no room for more within %v", n, a.sys.cfg.grace/2)
+			a.sys.logf(a, abi.LogWarn, "%d actors below it have ended without a last turn: there was no time or no room for more within %v", n, a.sys.cfg.Grace/2)
 		}
 	}
 	a.sys.abandoned(scr, a.work.Cancel(a)...)
@@ -365,7 +365,7 @@ func (a *actor) finishStop(scr *scratch) {
 	live(a, -1)
 	noteLife(a, record.Ended)
 	a.sys.recent.Add(a.uid, a.path)
-	if a.sys.cfg.tracer != nil {
+	if a.sys.cfg.Tracer != nil {
 		a.sys.tracing.Origins.Take(a.uid)
 	}
 	for _, e := range a.work.Stash.TakeAll() {

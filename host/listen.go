@@ -16,7 +16,7 @@ type Subscription = look.Subscription
 // were added. Close of the subscription ends it; C is not for the caller. [System.Close] waits for hear to
 // return.
 func (s *System) Listen(buffer int, filter func(*Event) bool, hear func(*Event)) *Subscription {
-	if s.cfg.manual {
+	if s.cfg.Manual {
 		return s.audience.Subscribe(buffer, filter, hear)
 	}
 	sub := s.audience.Add(buffer, filter)

@@ -205,7 +205,7 @@ func TestStashAndForwardInOneTurn(t *testing.T) {
 			l.run()
 			l.equal("dead letters", len(l.letters()), 1)
 			l.audience.Letters = look.Letters{}
-			l.audience.Letters.Init(l.cfg.dead, l.cfg.deadBytes)
+			l.audience.Letters.Init(l.cfg.Dead, l.cfg.DeadBytes)
 			l.got = nil
 		}
 	})

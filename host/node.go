@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -16,37 +15,9 @@ import (
 // A system on one of several nodes. Its refs contain its node. Whatever is for a ref that nobody of its own has is given
 // to the carrier, if there is one: so messages and signals between actors of one node cost what they cost without.
 
-// WithNode sets the number of the node that the system is on, 1 to abi.MaxNode (1023); it is part of all refs and full
-// paths (wasm://name@3/user/a). Nodes that talk to each other have different numbers. 0, the default, is a system that is
-// alone. New fails for others.
-func (c Config) WithNode(n uint16) Config { c.node = n; return c }
-
-// WithEpoch sets which life of a saved secret this is: no ref of an ask, an inbox or a reply handle is one of another
-// epoch, so that an answer to an ask of an earlier life is not taken for one of this. The default is 0, and with
-// [Config.WithSecret] the time of New by the system's clock, in nanoseconds.
-func (c Config) WithEpoch(n uint64) Config { c.epoch = &n; return c }
-
-// epochOf is the epoch that a system begins in.
-func (c *Config) epochOf() uint64 {
-	switch {
-	case c.epoch != nil:
-		return *c.epoch
-	case c.saved:
-		return uint64(c.clock.Now().UnixNano())
-	}
-	return 0
-}
-
-func (c *Config) checkNode() error {
-	if c.node > abi.MaxNode {
-		return fmt.Errorf("host: node %d: at most %d", c.node, abi.MaxNode)
-	}
-	return nil
-}
-
 // carrierOf is the carrier for a ref, nil if the ref is of this node or there is no carrier.
 func (s *System) carrierOf(to abi.Ref) network.Carrier {
-	if c := s.carrier.Load(); c != nil && to.Node() != s.cfg.node && to.Node() != 0 {
+	if c := s.carrier.Load(); c != nil && to.Node() != s.cfg.Node && to.Node() != 0 {
 		return *c
 	}
 	return nil

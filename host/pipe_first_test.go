@@ -25,8 +25,8 @@ func TestAPipeSendsTheAnswerThatIsThere(t *testing.T) {
 		ask := must(s.Request(answers, nil))(t)
 		s.RunUntilIdle(100)
 		p := s.PipeTo(to).WithTimeout(time.Second)
-		usual := s.cfg.clock
-		s.cfg.clock = atOnce{usual} // nothing runs but the pipe
+		usual := s.cfg.Clock
+		s.cfg.Clock = atOnce{usual} // nothing runs but the pipe
 		err := p.Answer(ask)
 		var m Message
 		waitFor(t, "what is piped", func() bool {
@@ -38,7 +38,7 @@ func TestAPipeSendsTheAnswerThatIsThere(t *testing.T) {
 				return false
 			}
 		})
-		s.cfg.clock = usual
+		s.cfg.Clock = usual
 		if reason, failed := m.Failure(); err != nil || failed {
 			t.Fatalf("%v, %s", err, reason)
 		}

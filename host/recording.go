@@ -12,21 +12,10 @@ import (
 // What a recorder is told besides turns: the messages that mailboxes accept, the signals and orders that actors
 // deal with, and the lives that begin and end.
 
-// WithRecorder has r hear of all that actors take in, and lets no turn take effect before r has answered; see
-// [record.Recorder]. The guardians are not recorded but for what they decide. Without it nothing is paid for.
-// A recorded actor's mailbox takes a lock for each message, and senders from Go do not wait for room in it
-// (host/mailbox.Block answers at once).
-func (c Config) WithRecorder(r record.Recorder) Config {
-	c.recorder, c.commit = r, r.Turn
-	c.gate, _ = r.(record.Gate)
-	c.direct, _ = r.(record.Direct)
-	return c
-}
-
 // tellRecorder notes r, unless the record is one that is being repeated.
 func tellRecorder(s *System, r *record.Record) {
 	if p := s.repeats.Load(); p == nil || p.over.Load() {
-		s.cfg.recorder.Note(r)
+		s.cfg.Recorder.Note(r)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/setup"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -42,26 +43,27 @@ func init() {
 }
 
 func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Port, error) {
-	cfg := config.(Config)
-	if cfg.recorder == nil || !cfg.saved && cfg.secret == nil {
+	c := config.(Config)
+	cfg := setup.PartsOf(&c)
+	if cfg.Recorder == nil || !cfg.Saved && cfg.Secret == nil {
 		return nil, errors.New("host: a system that is rebuilt needs a recorder and the secret of the system that was recorded")
 	}
-	log := cfg.log
+	log := cfg.Log
 	p := &repeats{
-		props: props, at: &rebuild.PastClock{Clock: cfg.clock}, turns: &rebuild.PastClock{Clock: cfg.clock},
+		props: props, at: &rebuild.PastClock{Clock: cfg.Clock}, turns: &rebuild.PastClock{Clock: cfg.Clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
 		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{}, quits: map[abi.Ref]int{}, ordered: map[abi.Ref]int{},
-		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.recorder),
+		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.Recorder),
 	}
-	cfg.sweeps, cfg.clock, cfg.log = cfg.clock, p.at, nil
-	s, err := New(cfg)
+	cfg.Sweeps, cfg.Clock, cfg.Log = cfg.Clock, p.at, nil
+	s, err := New(c)
 	if err != nil {
 		return nil, err
 	}
-	p.sys, s.cfg.log, p.bornOf = s, log, p.propsOfChild
+	p.sys, s.cfg.Log, p.bornOf = s, log, p.propsOfChild
 	for _, a := range []*actor{s.user, s.services} { // until they have begun
 		l := a.lookAt(func() {})
-		if cfg.manual {
+		if cfg.Manual {
 			s.RunUntilIdle(1 << 30)
 		}
 		l.Wait(context.Background())
@@ -70,7 +72,7 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	s.repeats.Store(p)
 	for _, a := range []*actor{s.user, s.services} { // a run that has begun before does not know of p
 		for !a.place.Visit(func() {}) {
-			if runtime.Gosched(); cfg.manual {
+			if runtime.Gosched(); cfg.Manual {
 				s.RunUntilIdle(1 << 30)
 			}
 		}
@@ -112,9 +114,9 @@ func (p *repeats) step(a *actor, r *record.Record, turns []*record.Record, f fun
 	}
 	p.actor.Store(a)
 	a.place.Wake(nil)
-	for p.sys.cfg.manual && p.actor.Load() != nil && p.sys.disp.Step() {
+	for p.sys.cfg.Manual && p.actor.Load() != nil && p.sys.disp.Step() {
 	}
-	if !p.sys.cfg.manual {
+	if !p.sys.cfg.Manual {
 		<-p.done
 	}
 	if p.err == nil && len(p.expect) > 0 {
@@ -616,15 +618,15 @@ func (p *repeats) Release() {
 	s := p.sys
 	p.at.At.Store(0)
 	p.turns.At.Store(0)
-	s.cfg.clock = p.at.Clock
+	s.cfg.Clock = p.at.Clock
 	s.time.Init(p.at.Clock)
 	if s.time.Real() {
 		for i := range s.wheels {
 			s.wheels[i] = clock.NewWheel(p.at.Clock)
 		}
 	}
-	if s.cfg.log != nil {
-		s.logEvents(s.cfg.log)
+	if s.cfg.Log != nil {
+		s.logEvents(s.cfg.Log)
 	}
 	var all []*actor
 	s.table.Each(func(a *actor) { all = append(all, a) })
@@ -673,7 +675,7 @@ func (p *repeats) Release() {
 		_ = s.deliver(nil, x.to, x.env)
 	}
 	for _, a := range p.late {
-		if _, there := a.sealed.turn.Ask(s.cfg.commit, a.sealed.wake); there {
+		if _, there := a.sealed.turn.Ask(s.cfg.Commit, a.sealed.wake); there {
 			a.place.Wake(nil)
 		}
 	}
@@ -735,7 +737,7 @@ func (p *repeats) propsOfChild(a *actor, name, typ string, ref abi.Ref, code []b
 	}
 	made, err := g.childProps(typ, nil)
 	if err == nil && made.check() != nil { // it has a module of its own
-		image, unknown := rebuild.CodeOf(nil, typ, code, p.sys.cfg.recorder)
+		image, unknown := rebuild.CodeOf(nil, typ, code, p.sys.cfg.Recorder)
 		if err = unknown; err == nil {
 			caps := made.caps
 			made = GuestOf(NewModule(image), typ).WithLimits(made.limits).WithCapabilities(caps).WithSupervision(made.strategy)

@@ -157,7 +157,7 @@ func (a *actor) killFor(reason string) {
 	if x == nil || !a.place.Running() || !x.Awake() || !a.killing.CompareAndSwap(false, true) {
 		return
 	}
-	a.Clock().AfterFunc(a.sys.cfg.grace, func() {
+	a.Clock().AfterFunc(a.sys.cfg.Grace, func() {
 		a.killing.Store(false)
 		if a.place.Running() && a.sysq.Waiting() {
 			x.Kill(reason)
@@ -196,7 +196,7 @@ func (a *actor) stop(scr *scratch, reason string) bool {
 // leaveLater has f called when the present turn is durable. bytes is what waits with it.
 func leaveLater(s *System, scr *scratch, bytes int, f func(error)) {
 	s.durable.leaving.Add(1)
-	s.cfg.recorder.(record.Outputs).Later(scr.after, bytes, func(err error) {
+	s.cfg.Recorder.(record.Outputs).Later(scr.after, bytes, func(err error) {
 		f(err)
 		s.durable.leaving.Add(-1)
 	})

@@ -98,7 +98,7 @@ func soak(seed uint64, steps int, images []*sandbox.Image) *world {
 	guardian := supervision.Default().WithOtherwise(supervision.Restart).WithRules(supervision.Rule{Kinds: []abi.FailureKind{abi.FailureKilled}, Directive: supervision.Stop})
 	cfg := NewConfig("soak").WithManual().WithClock(clock).WithSeed(seed).WithGuardian(guardian).WithThroughput(1 + w.rnd.IntN(8)).
 		WithIdleAfter([]time.Duration{0, time.Nanosecond, 50 * time.Millisecond}[w.rnd.IntN(3)]).WithMostAwake(w.rnd.IntN(4))
-	cfg.commit = w.entry
+	partsOf(&cfg).Commit = w.entry
 	sys, err := New(cfg)
 	if err != nil {
 		panic(err)

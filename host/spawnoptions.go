@@ -51,10 +51,10 @@ func (g *guest) childProps(typ string, options []byte) (Props, error) {
 func readOptions(s *System, options []byte) (o SpawnOptions, err error) {
 	switch {
 	case options == nil:
-	case s.cfg.options == nil:
+	case s.cfg.Options == nil:
 		err = fmt.Errorf("%w: this host does not support spawn options", ErrBadProps)
 	default:
-		if o, err = s.cfg.options(options); err != nil {
+		if o, err = s.cfg.Options(options); err != nil {
 			err = fmt.Errorf("%w: %w", ErrBadProps, err)
 		}
 	}
@@ -118,7 +118,7 @@ func withOptions(a *actor, p Props, options []byte, o *SpawnOptions) (Props, err
 // within reports an option that gives the child more than its parent has.
 func (o *SpawnOptions) within(parent *actor) error {
 	l, d := parent.rules.Load().limits, o.Dispatcher
-	most := max(int(parent.throughput), -int(parent.throughput), parent.sys.cfg.throughput)
+	most := max(int(parent.throughput), -int(parent.throughput), parent.sys.cfg.Throughput)
 	switch {
 	case o.MailboxLimits.Messages > l.Mailbox:
 		return fmt.Errorf("mailbox.messages: %d, but the parent's own mailbox holds %d, see limits.mailbox", o.MailboxLimits.Messages, l.Mailbox)

@@ -53,7 +53,7 @@ import (
 // System is a tree of actors. All methods except Step and RunUntilIdle are for any
 // goroutine.
 type System struct {
-	cfg          Config
+	cfg          settings
 	looks        look.Word               // who wants to hear of turns; see looks.go
 	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
 	secret       *Secret
@@ -95,15 +95,6 @@ type System struct {
 	closing []func(context.Context)
 	done    chan struct{}
 }
-
-// loggedLetters says which dead letters a log gets.
-type loggedLetters struct {
-	first  int
-	atEnds endLetters
-}
-
-// endLetters says what happens to the dead letters of a system that ends.
-type endLetters uint8
 
 // durability is what a system with a store has besides its recorder.
 type durability struct {

@@ -25,7 +25,7 @@ func init() {
 			release(a)
 		}
 	}
-	swap.Manual = func(system any) bool { return system.(*System).cfg.manual }
+	swap.Manual = func(system any) bool { return system.(*System).cfg.Manual }
 	swap.Renew = func(ctx context.Context, system any, ref abi.Ref) bool {
 		a := system.(*System).here(ref)
 		return a != nil && a.parent != nil && assign(ctx, system, ref) == nil && renewCode(a)
@@ -37,7 +37,7 @@ func init() {
 // who has no turn to take: what a turn waits for there, as its record, comes when the caller lets time pass.
 func visited(ctx context.Context, a *actor, f func()) bool {
 	l := a.lookAt(f)
-	if !a.sys.cfg.manual {
+	if !a.sys.cfg.Manual {
 		l.Wait(ctx)
 		return l.Done()
 	}
@@ -95,7 +95,7 @@ func take(ctx context.Context, system any, ref abi.Ref) (t *swap.Taken, err erro
 		}
 		a.life.Hold(life.Swapping)
 		turns, incarnation = a.turns, a.Incarnation()
-		t = &swap.Taken{Ref: ref, Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable, Timeless: a.sys.cfg.allowance != nil}
+		t = &swap.Taken{Ref: ref, Path: a.path, Type: a.props.typ, Image: g.inst.Image, Waits: len(a.work.Asks.Correlations()), Trial: g.trial, Durable: a.durable, Timeless: a.sys.cfg.Allowance != nil}
 		t.State, t.Why = stateOf(g)
 		t.Start, t.Entry = startOf(a, g), entryAfter(a, g, a.sys.time.Now())
 		if g.inst.States != nil {

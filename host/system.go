@@ -32,6 +32,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
 	"github.com/wasmactors/wasmactors/host/internal/workplace"
 	"github.com/wasmactors/wasmactors/host/ref"
+	"github.com/wasmactors/wasmactors/host/setup"
 	"github.com/wasmactors/wasmactors/internal/clock"
 	"github.com/wasmactors/wasmactors/internal/dispatch"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -40,83 +41,84 @@ import (
 )
 
 // New starts a system. [System.Close] ends it.
-func New(cfg Config) (*System, error) {
-	if cfg.clock == nil {
+func New(c Config) (*System, error) {
+	cfg := setup.PartsOf(&c)
+	if cfg.Clock == nil {
 		return nil, fmt.Errorf("host: the Config is not valid: make it with NewConfig")
 	}
-	if !abi.ValidName([]byte(cfg.name)) {
-		return nil, fmt.Errorf("host: the system's name: %w", badName(cfg.name))
+	if !abi.ValidName([]byte(cfg.Name)) {
+		return nil, fmt.Errorf("host: the system's name: %w", badName(cfg.Name))
 	}
-	if err := workplace.CheckPools(cfg.pools); err != nil {
+	if err := workplace.CheckPools(cfg.Pools); err != nil {
 		return nil, err
 	}
-	if err := cfg.checkNode(); err != nil {
+	if err := cfg.CheckNode(); err != nil {
 		return nil, err
 	}
-	s := &System{cfg: cfg, secret: cfg.secret, done: make(chan struct{}), root: ref.Root(cfg.name, cfg.node)}
+	s := &System{cfg: *cfg, secret: cfg.Secret, done: make(chan struct{}), root: ref.Root(cfg.Name, cfg.Node)}
 	s.temp = s.root + "/temp"
 	s.seen = &s.audience
-	s.audience.Open(directoryOf{s}, func() time.Time { return s.cfg.clock.Now() }, cfg.tracer != nil, &s.looks)
-	if cfg.box != nil {
+	s.audience.Open(directoryOf{s}, func() time.Time { return s.cfg.Clock.Now() }, cfg.Tracer != nil, &s.looks)
+	if cfg.Box != nil {
 		s.audience.Recent.Keep(blackbox.MostEvents)
 	}
-	if cfg.tape != nil {
-		cfg.tape.Hide(s.audience.Secrets.Set)
+	if cfg.Tape != nil {
+		cfg.Tape.Hide(s.audience.Secrets.Set)
 	}
 	if s.secret == nil {
 		s.secret = secret.New()
 	}
-	if s.durable = newDurability(&s.cfg, s.secret); cfg.commit != nil && s.durable == nil {
+	if s.durable = newDurability(&s.cfg, s.secret); cfg.Commit != nil && s.durable == nil {
 		s.looks.Store(lookCommit)
 	}
-	if cfg.faults != nil {
+	if cfg.Faults != nil {
 		s.looks.Or(lookFault)
 	}
-	s.pool = account.NewPool("the system", "system.", nil, cfg.memory, cfg.actors)
-	s.tracing.Tracer, s.tracing.Clock, s.tracing.Secrets = cfg.tracer, cfg.clock, &s.audience.Secrets
-	s.bound = asks.Binding{Node: cfg.node, Waits: s.outside.Has, Elsewhere: func(uid abi.Ref) bool { return s.carrierOf(uid) != nil }}
-	s.audience.Letters.Init(cfg.dead, cfg.deadBytes)
-	s.time.Init(cfg.clock)
-	s.told = recordbox.Told{Recorder: cfg.recorder, Gate: cfg.gate, Direct: cfg.direct, Time: &s.time}
+	s.pool = account.NewPool("the system", "system.", nil, cfg.Memory, cfg.Actors)
+	s.tracing.Tracer, s.tracing.Clock, s.tracing.Secrets = cfg.Tracer, cfg.Clock, &s.audience.Secrets
+	s.bound = asks.Binding{Node: cfg.Node, Waits: s.outside.Has, Elsewhere: func(uid abi.Ref) bool { return s.carrierOf(uid) != nil }}
+	s.audience.Letters.Init(cfg.Dead, cfg.DeadBytes)
+	s.time.Init(cfg.Clock)
+	s.told = recordbox.Told{Recorder: cfg.Recorder, Gate: cfg.Gate, Direct: cfg.Direct, Time: &s.time}
 	if s.time.Real() {
 		for i := range s.wheels {
-			s.wheels[i] = clock.NewWheel(cfg.clock)
+			s.wheels[i] = clock.NewWheel(cfg.Clock)
 		}
 	}
-	s.awake = residency.New(cfg.sweepClock(), cfg.idleAfter, cfg.mostAwake)
+	s.awake = residency.New(cfg.SweepClock(), cfg.IdleAfter, cfg.MostAwake)
 	s.tenant = func(a *actor) instance.Owner { return tenant{a} }
 	s.room = instance.Room{List: s.awake, Asleep: &s.asleep, Real: s.time.Real()}
 	s.outside.Init(kernel{s}, outside.Config{
-		Key: s.secret.AskKey(cfg.epochOf()), Node: cfg.node, Path: s.temp, Timeout: cfg.askTimeout, Traced: cfg.tracer != nil, Carries: cfg.values != nil,
+		Key: s.secret.AskKey(cfg.EpochNow()), Node: cfg.Node, Path: s.temp, Timeout: cfg.AskTimeout, Traced: cfg.Tracer != nil, Carries: cfg.Values != nil,
 		Time: &s.time, Recent: &s.recent, Done: s.done,
 	})
 	switch {
-	case cfg.nested:
+	case cfg.Nested:
 		s.disp = dispatch.NewNested()
-	case cfg.order != nil:
+	case cfg.Order != nil:
 		s.disp = dispatch.NewChosen(func(n int, at func(int) dispatch.Runnable) int {
-			return cfg.order(n, func(i int) Ref { return at(i).(interface{ ref() Ref }).ref() })
+			return cfg.Order(n, func(i int) Ref { return at(i).(interface{ ref() Ref }).ref() })
 		})
-	case cfg.shuffle != nil:
-		s.disp = dispatch.NewShuffled(*cfg.shuffle)
-	case cfg.manual:
+	case cfg.Shuffle != nil:
+		s.disp = dispatch.NewShuffled(*cfg.Shuffle)
+	case cfg.Manual:
 		s.disp = dispatch.NewManual()
 	default:
-		s.disp = dispatch.New(dispatch.Config{Workers: cfg.workers, MaxDetached: cfg.longTurns})
+		s.disp = dispatch.New(dispatch.Config{Workers: cfg.Workers, MaxDetached: cfg.LongTurns})
 	}
-	s.places.Open(s.disp, cfg.pools, cfg.pinned, cfg.manual)
+	s.places.Open(s.disp, cfg.Pools, cfg.Pinned, cfg.Manual)
 	s.nodes.Of = nodes
 	var err error
-	if s.user, err = s.guardian("user", 0, cfg.guardian); err != nil {
+	if s.user, err = s.guardian("user", 0, cfg.Guardian); err != nil {
 		return nil, err
 	}
 	if s.services, err = s.guardian("system", 1, ofServices); err != nil {
 		return nil, err
 	}
-	if cfg.log != nil {
-		s.logEvents(cfg.log)
+	if cfg.Log != nil {
+		s.logEvents(cfg.Log)
 	}
-	for _, x := range cfg.extensions {
+	for _, x := range cfg.Extensions {
 		if err := x.load(s); err != nil {
 			return nil, errors.Join(err, s.Close(context.Background()))
 		}
@@ -136,7 +138,7 @@ var ofServices = supervision.Default().WithOtherwise(supervision.Restart).WithBa
 
 func (s *System) guardian(name string, k uint64, strategy supervision.Strategy) (*actor, error) {
 	p := Func(func(*Context, Message) error { return ErrUnhandled }).WithSupervision(strategy).WithLimits(Limits{Children: maxTopLevel})
-	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.RefKey(secret.ForGuardians, 0), s.cfg.node, k), &p)
+	a, err := newActor(s, nil, name, abi.ChildRef(s.secret.RefKey(secret.ForGuardians, 0), s.cfg.Node, k), &p)
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +149,10 @@ func (s *System) guardian(name string, k uint64, strategy supervision.Strategy) 
 }
 
 // Name is the name of the system.
-func (s *System) Name() string { return s.cfg.name }
+func (s *System) Name() string { return s.cfg.Name }
 
 // Clock is the system's clock.
-func (s *System) Clock() Clock { return s.cfg.clock }
+func (s *System) Clock() Clock { return s.cfg.Clock }
 
 // Spawn starts an actor below /user; an empty name lets the system choose.
 // Messages may be sent at once.
@@ -227,7 +229,7 @@ func (s *System) tell(from, to Ref, v any, flags uint16) error {
 		e.Attached = message.StillBelow(a.rules.Load().attached, e.Attached)
 	}
 	e.Flags |= flags
-	if s.cfg.tracer != nil || e.Value != nil {
+	if s.cfg.Tracer != nil || e.Value != nil {
 		span := s.fromOutside(context.Background(), SendSpan, to, e)
 		err := s.deliver(nil, to.UID(), e)
 		s.tracing.Sent(span, err)
@@ -323,10 +325,10 @@ func (s *System) Close(ctx context.Context) error {
 	s.prepareClose(ctx)
 	closeDurable(ctx, s)
 	s.ending.Store(true)
-	if s.cfg.tape != nil {
-		s.cfg.tape.Ending(s.time.Now())
+	if s.cfg.Tape != nil {
+		s.cfg.Tape.Ending(s.time.Now())
 	}
-	if s.user.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "shutdown"}}) && s.cfg.manual {
+	if s.user.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "shutdown"}}) && s.cfg.Manual {
 		s.RunUntilIdle(1 << 30)
 	}
 	err := s.wait(ctx, s.done)
@@ -394,7 +396,7 @@ func (s *System) guardianStopped(a *actor) {
 		s.services.post(nil, sysmail.Msg{Kind: sysmail.Stop, Kin: sysmail.Kin{Reason: "shutdown"}})
 		return
 	}
-	s.seen.Terminated(s.cfg.clock.Now())
+	s.seen.Terminated(s.cfg.Clock.Now())
 	s.outside.Close()
 	close(s.done)
 }

@@ -9,15 +9,10 @@ import (
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
-// WithRecording has r write down what all guests take in, so that host/rerun can run them again. r is closed after the
-// system. Guests with directories, durable ones, and those whose code is exchanged are not recorded from then on: what they
-// send is written down whole. Without it nothing is paid for.
-func (c Config) WithRecording(r *recorder.Recorder) Config { c.tape = r; return c }
-
 // laneOf is where a worker writes its records.
 func laneOf(s *System, scr *scratch) *recorder.Lane {
 	if scr.lane == nil {
-		scr.lane = s.cfg.tape.NewLane()
+		scr.lane = s.cfg.Tape.NewLane()
 	}
 	return scr.lane
 }
@@ -25,7 +20,7 @@ func laneOf(s *System, scr *scratch) *recorder.Lane {
 // beginTape begins to record an incarnation, whose instance is in its image's state.
 func beginTape(g *guest, scr *scratch) {
 	a := g.actor
-	if a.sys.cfg.tape == nil {
+	if a.sys.cfg.Tape == nil {
 		return
 	}
 	lane := laneOf(a.sys, scr)

@@ -51,7 +51,7 @@ func (g *guest) limits(scr *scratch, now int64) *sandbox.Entry {
 		in.Deadline = 0
 	}
 	in.Yield, in.Log, in.Account = scr.w, g, &g.inst
-	f := a.sys.cfg.allowance
+	f := a.sys.cfg.Allowance
 	if f == nil {
 		return in
 	}
@@ -145,7 +145,7 @@ func (g *guest) report(scr *scratch, x *sandbox.Instance, looks uint32, now int6
 	}
 	fault := false
 	if looks&lookFault != 0 && done > 0 {
-		if n, injected := a.sys.cfg.faults.among(t, a.sys.sender); injected != nil {
+		if n, injected := a.sys.cfg.Faults.Among(t, a.sys.sender); injected != nil {
 			done, f, fault = n, injected, true
 			t.Done, t.Failure = n, f
 		}
@@ -201,7 +201,7 @@ func (g *guest) carryOut(scr *scratch, x *sandbox.Instance, now int64, done int,
 			g.forwards = 0
 			cmds := scr.cmds[from:scr.ends[i]]
 			from = scr.ends[i]
-			if a.sys.cfg.tracer != nil {
+			if a.sys.cfg.Tracer != nil {
 				scr.trace.EnterTurn(e.Headers)
 				scr.trace.MarkCommands(cmds)
 			}

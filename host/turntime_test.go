@@ -14,7 +14,7 @@ import (
 func TestDueFromTheTurnsTime(t *testing.T) {
 	var l *stage
 	l = newStage(t, func(c Config) Config {
-		c.commit = func(t *turn.Turn) {
+		partsOf(&c).Commit = func(t *turn.Turn) {
 			if strings.HasSuffix(t.Path, "/g") && t.First == 1 {
 				l.clock.Advance(2 * time.Second) // as long as it takes to record it
 			}
