@@ -45,7 +45,7 @@ func (k kernel) Look(uid abi.Ref) (d outside.Doing, ok bool) {
 	if a == nil {
 		return d, false
 	}
-	a.info(&d.Info)
+	d.Info = (*shown)(a).Info()
 	d.Since, d.Running, d.Turns = a.place.Since(), a.place.Running(), a.tally.Turns.Load()
 	return d, true
 }

@@ -92,7 +92,7 @@ func TestNoDelayIsLeftInALaterRestart(t *testing.T) {
 		}
 	}
 	var i Info
-	l.table.Get(p.UID()).info(&i)
+	i = (*shown)(l.table.Get(p.UID())).Info()
 	if i.State != StateDelayed || i.Due != 0 {
 		t.Errorf("%v for %v", i.State, i.Due)
 	}

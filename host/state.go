@@ -53,40 +53,39 @@ import (
 // System is a tree of actors. All methods except Step and RunUntilIdle are for any
 // goroutine.
 type System struct {
-	cfg          settings
-	looks        look.Word               // who wants to hear of turns; see looks.go
-	repeats      atomic.Pointer[repeats] // nil: the system is not being rebuilt
-	secret       *Secret
-	durable      *durability // nil: there is no store
-	told         recordbox.Told
-	time         clock.Nanos
-	turnTimes    look.TurnTimesOf
-	disp         *dispatch.Dispatcher
-	table        directory.Table[actor] // looked into by deliver, signal and here only
-	nodes        paths.Tree[*actor]
-	outside      outside.Table
-	carrier      atomic.Pointer[network.Carrier] // nil: no other node can be reached
-	recent       stray.Recents
-	strangers    stray.Guesses // of actors without a name of their own
-	lookouts     lookouts.Table[*actor]
-	wheels       [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
-	seen         look.Observer   // audience: what the engine knows of it
-	audience     look.Audience
-	tracing      trail.Tracing
-	bound        asks.Binding
-	awake        *residency.List
-	room         instance.Room               // awake, for guests
-	tenant       func(*actor) instance.Owner // a guest's actor as the holder of its instance sees it
-	fuelSamplers atomic.Int32
-	totals       look.Totals
-	pool         *account.Pool
-	places       workplace.Pools // where actors run: disp, pools and threads
-	asleep       atomic.Int64    // guests without an instance
-	logging      sync.WaitGroup
-	ending       atomic.Bool // it was asked to, or must
-	root         string      // what all paths begin with
-	temp         string      // path of receivers that are no actors
-	extensions   extensions.Set
+	cfg        settings
+	looks      look.Word               // who wants to hear of turns; see looks.go
+	repeats    atomic.Pointer[repeats] // nil: the system is not being rebuilt
+	secret     *Secret
+	durable    *durability // nil: there is no store
+	told       recordbox.Told
+	time       clock.Nanos
+	turnTimes  look.TurnTimesOf
+	disp       *dispatch.Dispatcher
+	table      directory.Table[actor] // looked into by deliver, signal and here only
+	nodes      paths.Tree[*actor]
+	outside    outside.Table
+	carrier    atomic.Pointer[network.Carrier] // nil: no other node can be reached
+	recent     stray.Recents
+	strangers  stray.Guesses // of actors without a name of their own
+	lookouts   lookouts.Table[*actor]
+	wheels     [4]*clock.Wheel // of the actors' timers, by their refs; nil: the clock is a virtual one
+	seen       look.Observer   // audience: what the engine knows of it
+	audience   look.Audience
+	tracing    trail.Tracing
+	bound      asks.Binding
+	awake      *residency.List
+	room       instance.Room               // awake, for guests
+	tenant     func(*actor) instance.Owner // a guest's actor as the holder of its instance sees it
+	totals     look.Totals
+	pool       *account.Pool
+	places     workplace.Pools // where actors run: disp, pools and threads
+	asleep     atomic.Int64    // guests without an instance
+	logging    sync.WaitGroup
+	ending     atomic.Bool // it was asked to, or must
+	root       string      // what all paths begin with
+	temp       string      // path of receivers that are no actors
+	extensions extensions.Set
 
 	user, services *actor // the guardians /user and /system
 

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/wasmactors/wasmactors/host/internal/look"
 	"github.com/wasmactors/wasmactors/host/view"
+	"github.com/wasmactors/wasmactors/host/window"
 )
 
 // What is known of actors and of a system, and the bounds of an actor. Package view describes these types.
@@ -69,6 +70,29 @@ const (
 	DefaultReplies      = view.DefaultReplies
 	DefaultHeld         = view.DefaultHeld
 )
+
+// View is what can be seen of a system's actors, without taking part: what each is and does, totals, the messages and the
+// fuel of running turns. All methods may be called concurrently. Package window describes it.
+type View = window.View
+
+// What a View samples, and how long Inspect waits for an actor whose context has no deadline.
+type (
+	// Flowed is a message that was sampled: From, To, Kind, Size, OneIn (it stands for so many messages) and First (of its turn).
+	// It is reported when the turn that has taken it ends. A message to no actor of the tree (an answer to the outside) is
+	// sampled when the turn that sends it ends.
+	Flowed = look.Flowed
+	// FuelSample is the code position of a guest after it had spent some more fuel, see [View.SampleFuel].
+	FuelSample = window.FuelSample
+)
+
+// Bounds of views.
+const (
+	DefaultInspectTimeout = window.DefaultInspectTimeout
+	MinFuelSample         = window.MinFuelSample
+)
+
+// ErrSampling says that another sample is already running.
+var ErrSampling = window.ErrSampling
 
 // OtherTypes has the durations of turns of further types in [Totals].
 const OtherTypes = look.OtherTypes

@@ -56,7 +56,7 @@ var machine = map[string]string{
 	"host/persist/keys.go":                     "nonces of what is encrypted, which outlive every run",
 	"host/internal/look/flow.go":               "which turns are shown as a sample: nothing that runs depends on it",
 	"host/idle.go":                             "waits for the machine's goroutines; a manual system runs within, and moves its clock",
-	"host/seen.go":                             "how long a look waits for a turn, which runs in the machine's time",
+	"host/window/view.go":                      "how long a look waits for a turn, which runs in the machine's time",
 	"host/internal/executor/":                  "Machine, and the patience of a simulation with tasks that wait without a word",
 	"host/metrics/":                            "how long a scrape took",
 	"host/observe/crashstore.go":               "how often crashes are written to a disk",

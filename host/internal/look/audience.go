@@ -24,8 +24,9 @@ type Audience struct {
 	traced bool
 	word   *Word
 
-	mu      sync.Mutex // of tapped, and of all Taps
+	mu      sync.Mutex // of tapped and fuel, and of all Taps
 	tapped  int
+	fuel    int // who samples the fuel of turns
 	sampler atomic.Pointer[Sampler]
 }
 
@@ -63,6 +64,22 @@ func (a *Audience) Sample(x *Sampler) (stop func(), ok bool) {
 			a.word.And(^ForFlow)
 		}
 	}, true
+}
+
+// SampleFuel marks that the fuel of turns is sampled, until stop is called, once.
+func (a *Audience) SampleFuel() (stop func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.fuel++; a.fuel == 1 {
+		a.word.Or(ForFuel)
+	}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.fuel--; a.fuel == 0 {
+			a.word.And(^ForFuel)
+		}
+	}
 }
 
 // about is an event about an actor.

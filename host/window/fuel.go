@@ -1,14 +1,15 @@
-package host
+package window
 
 import (
 	"sync"
 
+	"github.com/wasmactors/wasmactors/host/ref"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
 // FuelSample is the code position of a guest after it had spent some more fuel.
 type FuelSample struct {
-	Actor Ref
+	Actor ref.Ref
 	Type  string
 	// Stack is the names of the guest's functions, innermost first; empty where they are not
 	// available (on machines without wazero's compiler). The names are the module's: hostile.
@@ -24,16 +25,15 @@ const MinFuelSample = sandbox.MinSample
 // be quick, and the stack is valid until it returns. Only one caller may sample at a time (ErrSampling),
 // and guests of engines that come to the system meanwhile are not sampled.
 func (v View) SampleFuel(every uint64, f func(*FuelSample)) (stop func(), err error) {
-	s := v.sys
 	p := &sandbox.Profiler{Every: max(every, MinFuelSample), Sample: func(log sandbox.LogSink, stack []string) {
-		if g, ok := log.(*guest); ok && g.actor.sys == s {
-			f(&FuelSample{Actor: g.actor.ref(), Type: g.actor.props.typ, Stack: stack})
+		if a := v.of.Logs(log); a != nil {
+			f(&FuelSample{Actor: a.Ref(), Type: a.Type(), Stack: stack})
 		}
 	}}
 	engines := map[*sandbox.Engine]bool{}
-	s.table.Each(func(a *actor) {
-		if m := a.props.module; m != nil {
-			engines[m.Image().Engine()] = true
+	v.of.Each(func(a Actor) {
+		if e := a.Engine(); e != nil {
+			engines[e] = true
 		}
 	})
 	var mine []*sandbox.Engine
@@ -49,12 +49,9 @@ func (v View) SampleFuel(every uint64, f func(*FuelSample)) (stop func(), err er
 		}
 		mine = append(mine, e)
 	}
-	s.fuelSamplers.Add(1)
-	s.looks.Or(lookFuel)
+	marked := v.of.Audience().SampleFuel()
 	return sync.OnceFunc(func() {
 		release()
-		if s.fuelSamplers.Add(-1) == 0 {
-			s.looks.And(^lookFuel)
-		}
+		marked()
 	}), nil
 }
