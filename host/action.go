@@ -207,10 +207,10 @@ func (o action) address() (uid abi.Ref, name string, ok bool) {
 // far is where a command for a path on another node goes, if the actor may send to such a path; see elsewhere.
 func (o action) far() (abi.Ref, string, bool) {
 	a := o.actor
-	if a.sys.carrier.Load() == nil { // before a text is made of the path
+	if !a.sys.far.Joined() { // before a text is made of the path
 		return 0, "", false
 	}
-	to, below, ok := a.sys.elsewhere(string(o.cmd.ToPath))
+	to, below, ok := a.sys.far.Elsewhere(string(o.cmd.ToPath))
 	return to, below, ok && (below == "" || glob.MatchAnyPath(a.rules.Load().compiled.send, strings.Split(below, "/")))
 }
 
@@ -343,7 +343,7 @@ func (o action) maySpawn(opts *SpawnOptions) error {
 	a, cmd := o.actor, o.cmd
 	switch {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
-		return badName(string(cmd.Name))
+		return errs.BadName(string(cmd.Name))
 	case !opts.may(a.rules.Load().caps.Spawn, string(cmd.Type)):
 		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
 		return ErrDenied

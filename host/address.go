@@ -21,7 +21,7 @@ type Address struct {
 // a keeper that could start it. Of a path with another node (wasm://name@3/user/a) it is not known whether there
 // is: messages are for whoever is there when they arrive.
 func (s *System) AddressOf(path string) (Address, error) {
-	if to, below, far := s.elsewhere(path); far && below != "" {
+	if to, below, far := s.far.Elsewhere(path); far && below != "" {
 		return Address{newRef(to, ref.Root(s.Name(), to.Node())), below}, nil
 	} else if far {
 		return Address{To: newRef(to, path)}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/host/internal/outside"
@@ -23,7 +24,7 @@ func (s *System) Ask(ctx context.Context, to Ref, v any) (Message, error) {
 		return Message{}, err
 	}
 	m, err := s.outside.Ask(ctx, to, v, e)
-	return m, failedAt(err, to)
+	return m, errs.FailedAt(err, to)
 }
 
 // AskAs is Ask and decodes the answer.

@@ -38,7 +38,7 @@ func (s Selection) Identify(correlation uint64, timeout time.Duration) error {
 	if len(at) > 0 {
 		target = at[0].uid
 	}
-	uid, below, remote := a.sys.elsewhere(s.path)
+	uid, below, remote := a.sys.far.Elsewhere(s.path)
 	if remote {
 		target = uid
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/dormant"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/rebuild"
 	"github.com/wasmactors/wasmactors/host/internal/rest"
@@ -276,7 +277,7 @@ func (p *repeats) restore(scr *scratch, x *saved.State) error {
 		return err
 	}
 	if made := strings.TrimPrefix(name, "$"); !abi.ValidName([]byte(made)) { // the host has made up the name of one whose parent gave it none
-		return badName(name)
+		return errs.BadName(name)
 	}
 	if err := props.check(); err != nil {
 		return err

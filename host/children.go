@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/family"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
@@ -43,7 +44,7 @@ func (a *actor) reserve(scr *scratch, name string, p *Props, uid abi.Ref) (*acto
 		a.sys.tracing.Origins.Put(uid, trail.Origin{At: scr.trace.Context})
 	}
 	if name != "" && !abi.ValidName([]byte(name)) {
-		return nil, badName(name)
+		return nil, errs.BadName(name)
 	}
 	return reserveNamed(a, scr, name, p, uid)
 }
@@ -148,7 +149,7 @@ func (a *actor) child(name string) *actor {
 // name is free when it has gone.
 func (a *actor) getOrSpawn(ctx context.Context, name string, p Props) (ref Ref, made bool, err error) {
 	if name == "" {
-		return Ref{}, false, badName(name)
+		return Ref{}, false, errs.BadName(name)
 	}
 	for {
 		if k := a.child(name); k != nil && !k.life.State().Ending() {

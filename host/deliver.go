@@ -28,7 +28,7 @@ func (s *System) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	}
 	found, reason, err := s.outside.Resolve(to, e)
 	if !found {
-		reason, err = DeadUnknown, s.sendAway(to, e)
+		reason, err = DeadUnknown, s.far.Send(to, e)
 		switch {
 		case err == nil:
 		case err == ErrTooLarge:

@@ -3,10 +3,8 @@ package host
 import (
 	"fmt"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/look"
-	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 // The errors that calls are refused with. Errors that say more wrap one of
@@ -68,29 +66,6 @@ var (
 // errGuessed is why a message was not sent to a ref that its sender may have guessed.
 var errGuessed = fmt.Errorf("%w: actors of this tree have sent to too many refs that name no actor", ErrDenied)
 
-// TurnError is why an ask has no answer: the turn of its message has failed.
-type TurnError struct {
-	Ref     Ref // of the actor that was asked
-	Failure *abi.Failure
-	ID      string // of the crash report, see Event.ID
-}
-
-func (e *TurnError) Error() string {
-	return "host: " + e.Ref.Path() + " has failed: " + e.Failure.Error()
-}
-
-// Unwrap is the failure.
-func (e *TurnError) Unwrap() error { return e.Failure }
-
-// failedAt names the actor that was asked in the error of its turn: one of another node has no path here.
-func failedAt(err error, asked Ref) error {
-	if x, ok := err.(*TurnError); ok && x.Ref.UID() == asked.UID() {
-		x.Ref = asked
-	}
-	return err
-}
-
-// badName is ErrBadName with the invalid name.
-func badName(name string) error {
-	return fmt.Errorf("%w: %q: use 1 to %d bytes of A-Z a-z 0-9 _ . ~ -, but not . or ..", ErrBadName, printable.Clip(name, 100), abi.MaxName)
-}
+// TurnError is why an ask has no answer: the turn of its message has failed. The fields are Ref (of the actor that was asked),
+// Failure, which it wraps, and ID (of the crash report, see Event.ID).
+type TurnError = errs.TurnError

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/network"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
 )
@@ -91,7 +92,7 @@ func TestErrorsTravel(t *testing.T) {
 		pending := must(l.Request(silent, "hi"))(t)
 		defer pending.Cancel()
 		m := signal.Signal{Kind: signal.Unanswered, From: silent.UID(), Correlation: 1}
-		m.Code, m.Reason = codeOf(err)
+		m.Code, m.Reason = network.CodeAndText(err)
 		if err := p.Arrive(l.outside.RefOf(pending), network.AppendSignal(nil, &m)); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +190,7 @@ func TestWhoCanBeJoined(t *testing.T) {
 func TestFailuresElsewhereHaveAPath(t *testing.T) {
 	asked := newRef(3<<54|7, "wasm://shop@3/user/carts")
 	for uid, want := range map[abi.Ref]string{asked.UID(): "host: /user/carts has failed: guest_error: no", 3<<54 | 8: "host: the actor that was asked has failed: guest_error: no"} {
-		err := failedAt(&TurnError{Ref: newRef(uid, "the actor that was asked"), Failure: &abi.Failure{Kind: abi.FailureGuestError, Reason: "no"}}, asked)
+		err := errs.FailedAt(&TurnError{Ref: newRef(uid, "the actor that was asked"), Failure: &abi.Failure{Kind: abi.FailureGuestError, Reason: "no"}}, asked)
 		if err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -20,7 +20,7 @@ func (s *System) RefOf(uid abi.Ref, by Ref) (Ref, error) {
 		if a.tree.guesses.None() && !a.vouched(uid) && a.outOfGuesses(nil) {
 			return Ref{}, errGuessed
 		}
-		if s.here(uid) == nil && !s.outside.Has(uid) && s.carrierOf(uid) == nil {
+		if s.here(uid) == nil && !s.outside.Has(uid) && s.far.To(uid) == nil {
 			a.strayed(nil, uid)
 		}
 	}

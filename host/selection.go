@@ -82,7 +82,7 @@ func (s *System) tellPath(scr *scratch, from *actor, p place, ok bool, path stri
 	if err != nil {
 		return err
 	}
-	to, below, far := s.elsewhere(path)
+	to, below, far := s.far.Elsewhere(path)
 	defer func() {
 		if !far {
 			e.Free()
@@ -157,7 +157,7 @@ func newIdentify(sender abi.Ref, correlation uint64, below string) *mailbox.Enve
 // messages that it was sent before. ErrUnknown: no actor has the path. ErrTimeout: it has not answered in time.
 func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	ref, err := s.Lookup(path)
-	uid, below, far := s.elsewhere(path)
+	uid, below, far := s.far.Elsewhere(path)
 	if far {
 		path, _, _ := strings.Cut(path, "#")
 		ref, err = newRef(uid, path), nil
@@ -175,7 +175,7 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 
 // identifyAll asks every actor that a path with patterns names who it is, unless expect is false for it; see outside.Kernel.
 func identifyAll(s *System, path string, by abi.Ref, correlation uint64, expect func(abi.Ref) bool) (n int, nobody bool) {
-	if uid, below, far := s.elsewhere(path); far && expect(uid) {
+	if uid, below, far := s.far.Elsewhere(path); far && expect(uid) {
 		_ = s.deliver(nil, uid, newIdentify(by, correlation, below))
 		return 1, false
 	}

@@ -23,7 +23,7 @@ func (s *System) signal(scr *scratch, to abi.Ref, m signal.Signal) bool {
 		if a.signal(scr, m) {
 			return true
 		}
-	} else if s.outside.Signal(to, &m) || s.signalAway(to, &m) {
+	} else if s.outside.Signal(to, &m) || s.far.Signal(to, &m) {
 		return true
 	}
 	s.unheard(scr, to, &m)

@@ -65,7 +65,7 @@ type System struct {
 	table      directory.Table[actor] // looked into by deliver, signal and here only
 	nodes      paths.Tree[*actor]
 	outside    outside.Table
-	carrier    atomic.Pointer[network.Carrier] // nil: no other node can be reached
+	far        network.Outlet // to other nodes
 	recent     stray.Recents
 	strangers  stray.Guesses // of actors without a name of their own
 	lookouts   lookouts.Table[*actor]

@@ -14,7 +14,7 @@ func (a *actor) deliver(scr *scratch, to abi.Ref, e *mailbox.Envelope) error {
 	if t := a.sys.here(to); t != nil {
 		return a.sys.deliverTo(scr, t, e)
 	}
-	if e.Sender != a.uid && a.sys.carrierOf(to) != nil { // forwarded: a guess of the actor, not of the sender
+	if e.Sender != a.uid && a.sys.far.To(to) != nil { // forwarded: a guess of the actor, not of the sender
 		e.Attached = message.Via(e.Attached, a.uid)
 	}
 	err := a.sys.deliver(scr, to, e)

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/blackbox"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
@@ -47,7 +48,7 @@ func New(c Config) (*System, error) {
 		return nil, fmt.Errorf("host: the Config is not valid: make it with NewConfig")
 	}
 	if !abi.ValidName([]byte(cfg.Name)) {
-		return nil, fmt.Errorf("host: the system's name: %w", badName(cfg.Name))
+		return nil, fmt.Errorf("host: the system's name: %w", errs.BadName(cfg.Name))
 	}
 	if err := workplace.CheckPools(cfg.Pools); err != nil {
 		return nil, err
@@ -76,9 +77,10 @@ func New(c Config) (*System, error) {
 	}
 	s.pool = account.NewPool("the system", "system.", nil, cfg.Memory, cfg.Actors)
 	s.tracing.Tracer, s.tracing.Clock, s.tracing.Secrets = cfg.Tracer, cfg.Clock, &s.audience.Secrets
-	s.bound = asks.Binding{Node: cfg.Node, Waits: s.outside.Has, Elsewhere: func(uid abi.Ref) bool { return s.carrierOf(uid) != nil }}
+	s.bound = asks.Binding{Node: cfg.Node, Waits: s.outside.Has, Elsewhere: func(uid abi.Ref) bool { return s.far.To(uid) != nil }}
 	s.audience.Letters.Init(cfg.Dead, cfg.DeadBytes)
 	s.time.Init(cfg.Clock)
+	s.far.Init(cfg.Node, &s.time)
 	s.told = recordbox.Told{Recorder: cfg.Recorder, Gate: cfg.Gate, Direct: cfg.Direct, Time: &s.time}
 	if s.time.Real() {
 		for i := range s.wheels {
