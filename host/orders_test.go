@@ -188,6 +188,9 @@ func TestLooksAreBounded(t *testing.T) {
 	}
 }
 
+// restartedByHand is a cause as that of an operator's restart.
+var restartedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "restarted by an operator"}
+
 // Any number of the same leaves few, mixed with others or not.
 func TestWhatIsTheSameIsThinnedOut(t *testing.T) {
 	same := map[string][]sysmail.Msg{

@@ -18,35 +18,6 @@ import (
 // props have changed. Messages that wait for the actor, and actors that know it, notice nothing but the
 // new behaviour.
 
-// Renew restarts a guest at once with other props, in any state: in a delay, suspended after a failure, asleep. Its ref, its
-// path, its mailbox, its stash and its watches stay, and its failures are counted anew. A running turn ends first, or is
-// killed after Config.WithStopGrace.
-//
-// Of p it takes the arguments, the capabilities, the grants, the limits and the children. Children named
-// by the old props stay as well and restart, each with its new props; those that p lacks stop,
-// and those that are new start. Children that the actor has spawned itself stop, unless its
-// supervisor keeps children. What an actor is made with stays as it is: its module and type,
-// mailbox (Limits.Mailbox and MailboxBytes), Limits.Held and Tree, supervision, lifetime.
-//
-// The error is ErrUnknown if the actor has ended, and wraps ErrBadProps if p is for another
-// module or type, or cannot be used at all.
-func (o Operator) Renew(ref Ref, p Props) error {
-	a := o.sys.here(ref.UID())
-	switch {
-	case a == nil || a.parent == nil:
-		return ErrUnknown
-	case !alike(a.props, &p):
-		return fmt.Errorf("%w: %s is a %s of its module, and the new props are not for that type", ErrBadProps, a.path, a.props.typ)
-	}
-	if err := p.usable(); err != nil {
-		return err
-	}
-	if !a.renew(renewedByHand, &renewal{&p}) {
-		return ErrUnknown
-	}
-	return nil
-}
-
 // renewedByHand is the cause of the incarnation that a renewal begins, unless the previous one
 // has failed.
 var renewedByHand = &abi.Failure{Kind: abi.FailureKilled, Reason: "its code or its props have changed"}
@@ -68,20 +39,6 @@ func (a *actor) renew(why *abi.Failure, n *renewal) bool {
 	}
 	a.killFor(why.Reason)
 	return true
-}
-
-// RenewModule restarts all actors of a module at once, as [Operator.Renew] does with the
-// props that they have: with the image that the module has now, see [Module.Replace]. It
-// returns the actors that it has told, sorted by path; those below them restart, or stop, with
-// them. The actors in but, and those below them, are left alone. The child of a [Resender] ends instead, so
-// that it is started anew and gets what it has not confirmed.
-func (o Operator) RenewModule(m *Module, but ...Ref) (told []Ref) {
-	for _, a := range actorsOf(o.sys, m) {
-		if !a.covered(m, but) && renewCode(a) {
-			told = append(told, a.ref())
-		}
-	}
-	return told
 }
 
 // renewCode has an actor begin anew with the code that its module has now. It is false if it has ended.

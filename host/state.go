@@ -343,11 +343,6 @@ type recorded struct{ *actor }
 // correlation is that message's number.
 type blame struct{}
 
-// Operator is what somebody who runs a system can do to its actors, beside what programs do with them: hold them
-// back, restart them, renew their code, make them fail, decide for their supervisor, and deliver dead letters again. All
-// methods may be called concurrently; each is carried out by the actor or its supervisor, after the turn that runs.
-type Operator struct{ sys *System }
-
 // How long turns take is sampled: one turn of an actor in timedEvery is timed, the first one at a number that
 // depends on its ref, so that actors with few turns are sampled as often. Nothing is counted for it but turns.
 const timedEvery = 127

@@ -114,30 +114,6 @@ func (p parentIn) Decided(child *actor, r *supervisor.Report, o supervisor.Outco
 	})
 }
 
-// Decide is an operator's decision about an actor that its supervisor has left suspended
-// (see supervision.Suspend): Resume, Restart or Stop. It has no effect on any other.
-func (o Operator) Decide(ref Ref, d supervision.Directive) error {
-	if d != supervision.Resume && d != supervision.Restart && d != supervision.Stop {
-		return ErrBadDirective
-	}
-	a := o.sys.here(ref.UID())
-	if a == nil || a.parent == nil || !a.parent.post(nil, sysmail.Msg{Kind: sysmail.Decide, Kin: sysmail.Kin{Ref: a.uid, Directive: d}}) {
-		return ErrUnknown
-	}
-	return nil
-}
-
-// ResetBackoff makes the supervisor of an actor count its failures from the beginning
-// again, under the reset policy "manual" or any other.
-func (o Operator) ResetBackoff(ref Ref) error {
-	a := o.sys.here(ref.UID())
-	if a == nil || a.parent == nil {
-		return ErrUnknown
-	}
-	a.resetBackoff(nil)
-	return nil
-}
-
 func (a *actor) resetBackoff(scr *scratch) {
 	if a.parent != nil {
 		a.parent.post(scr, sysmail.Msg{Kind: sysmail.ResetBackoff, Kin: sysmail.Kin{Ref: a.uid}})

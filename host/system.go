@@ -254,16 +254,12 @@ func (s *System) StopNow(ref Ref) {
 
 // PoisonPill stops an actor when it has handled what is in its mailbox now. It counts as
 // a stop by the actor itself: a permanent actor is started again, see StopGracefully.
-func (s *System) PoisonPill(ref Ref) error { return s.control(ref, mark.Poison) }
+func (s *System) PoisonPill(ref Ref) error { return s.control(ref.UID(), mark.Poison) }
 
-// Kill makes an actor fail when it has handled what is in its mailbox now; its
-// supervisor decides.
-func (o Operator) Kill(ref Ref) error { return o.sys.control(ref, mark.Kill) }
-
-func (s *System) control(ref Ref, flag uint16) error {
+func (s *System) control(to abi.Ref, flag uint16) error {
 	e := mailbox.New()
 	e.Flags = flag
-	return s.deliver(nil, ref.UID(), e)
+	return s.deliver(nil, to, e)
 }
 
 // StopGracefully stops an actor for good when it has handled what is in its mailbox now,
@@ -298,6 +294,16 @@ func (s *System) Subscribe(buffer int, filter func(*Event) bool) *Subscription {
 func (s *System) DeadLetters() ([]DeadLetter, uint64) {
 	letters, n := s.audience.Letters.All()
 	return s.audience.Secrets.Letters(letters...), n
+}
+
+// DeadLetter is a dead letter that is kept, with all of its payload if it is whole. It fails
+// with ErrNotKept.
+func (s *System) DeadLetter(id uint64) (DeadLetter, error) {
+	l, err := s.audience.Letters.Get(id)
+	if err != nil {
+		return DeadLetter{}, err
+	}
+	return s.audience.Secrets.Letters(l)[0], nil
 }
 
 // BeforeClose registers a function that Close calls before any actor stops, so that the sources of
