@@ -91,8 +91,7 @@ func TestNoDelayIsLeftInALaterRestart(t *testing.T) {
 			t.Fatal("it is not restarted")
 		}
 	}
-	var i Info
-	i = (*shown)(l.table.Get(p.UID())).Info()
+	i := (*shown)(l.table.Get(p.UID())).Info()
 	if i.State != StateDelayed || i.Due != 0 {
 		t.Errorf("%v for %v", i.State, i.Due)
 	}
