@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/blackbox"
+	"github.com/wasmactors/wasmactors/host/extension"
 	"github.com/wasmactors/wasmactors/host/internal/account"
 	"github.com/wasmactors/wasmactors/host/internal/asks"
 	"github.com/wasmactors/wasmactors/host/internal/errs"
@@ -121,7 +122,7 @@ func New(c Config) (*System, error) {
 		s.logEvents(cfg.Log)
 	}
 	for _, x := range cfg.Extensions {
-		if err := x.load(s); err != nil {
+		if err := extension.Load(x, s); err != nil {
 			return nil, errors.Join(err, s.Close(context.Background()))
 		}
 	}
