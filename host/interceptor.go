@@ -4,8 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/wasmactors/wasmactors/abi"
-	"github.com/wasmactors/wasmactors/supervision"
+	"github.com/wasmactors/wasmactors/host/internal/intercepted"
 )
 
 // Receive handles a message, as [Actor] does.
@@ -46,42 +45,6 @@ func intercept(factory func() Actor, around []Interceptor) func() Actor {
 		if inner == nil {
 			return nil
 		}
-		x := &intercepted{inner: inner, receive: inner.Receive}
-		for i := len(around) - 1; i >= 0; i-- {
-			x.receive = around[i](x.receive)
-		}
-		return x
+		return intercepted.Wrap[*Context, Message](inner, inner.Receive, around)
 	}
-}
-
-// intercepted is an actor wrapped in its interceptors.
-type intercepted struct {
-	inner   Actor
-	receive Receive
-}
-
-// Receive implements Actor.
-func (x *intercepted) Receive(ctx *Context, m Message) error { return x.receive(ctx, m) }
-
-// Started implements Starter.
-func (x *intercepted) Started(ctx *Context) error {
-	if s, ok := x.inner.(Starter); ok {
-		return s.Started(ctx)
-	}
-	return nil
-}
-
-// Stopped implements Stopper.
-func (x *intercepted) Stopped(ctx *Context) {
-	if s, ok := x.inner.(Stopper); ok {
-		s.Stopped(ctx)
-	}
-}
-
-// Decide implements Supervisor; for an actor that is no Supervisor it returns 0.
-func (x *intercepted) Decide(ctx *Context, child Ref, f *abi.Failure) supervision.Directive {
-	if s, ok := x.inner.(Supervisor); ok {
-		return s.Decide(ctx, child, f)
-	}
-	return 0
 }
