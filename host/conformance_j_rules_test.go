@@ -349,7 +349,7 @@ func TestSeveralTakeTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Several{tally, 10}
+	s := several.NewAsking[*Context](tally, 10)
 	for _, kind := range []abi.Kind{abi.KindMessage, abi.KindTimer, abi.KindStart, abi.KindTerminated, abi.KindReceiveTimeout} {
 		if _, over, err := s.Take(nil, Message{Kind: kind, Correlation: 10}); over || err != nil {
 			t.Errorf("a %v ends it", kind)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/several"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
 )
@@ -45,14 +44,17 @@ func (s *System) AskSeveral(ctx context.Context, want Want, to []Ref, v any) ([]
 	return s.outside.AskSeveral(ctx, want, to, v)
 }
 
-// Several is an ask of several actors by an actor in Go: see [Context.AskSeveral].
-type Several struct {
-	tally *several.Tally
-	first uint64
-}
+// Several is an ask of several actors by an actor in Go: see [Context.AskSeveral]. Its method:
+//
+//	Take(c *Context, m Message) (results []Asked, over bool, err error)
+//
+// Take takes an answer to one of the questions, and ignores everything else. over says that it was the one
+// that ends the ask: the others are given up. Results are all outcomes, in the order of the
+// targets; the error is a *SeveralError.
+type Several = several.Asking[*Context]
 
 // AskSeveral asks up to MaxTargets actors the same question, with the correlations from first on, of which none
-// may be in use. The actor passes every message to [Several.Take] before it handles it itself. It fails as Ask
+// may be in use. The actor passes every message to Take of [Several] before it handles it itself. It fails as Ask
 // does, and then no actor is asked.
 func (c *Context) AskSeveral(want Want, to []Ref, v any, first uint64, timeout time.Duration) (*Several, error) {
 	t, err := several.New(want, to)
@@ -68,35 +70,7 @@ func (c *Context) AskSeveral(want Want, to []Ref, v any, first uint64, timeout t
 			return nil, err
 		}
 	}
-	return &Several{t, first}, nil
-}
-
-// Take takes an answer to one of the questions, and ignores everything else. over says that it was the one
-// that ends the ask: the others are given up. Results are all outcomes, in the order of the
-// targets; the error is a *SeveralError.
-func (s *Several) Take(c *Context, m Message) (results []Asked, over bool, err error) {
-	i := m.Correlation - s.first
-	if i >= uint64(len(s.tally.Results)) || s.tally.Ended {
-		return nil, false, nil
-	}
-	err = m.Err()
-	switch m.Kind {
-	case abi.KindReply, abi.KindReplyError:
-		m = m.Clone()
-	case abi.KindAskTimeout:
-		err = ErrTimeout
-	default:
-		return nil, false, nil
-	}
-	if !s.tally.Put(int(i), m, err) {
-		return nil, false, nil
-	}
-	for j, done := range s.tally.Done {
-		if !done {
-			c.CancelAsk(s.first + uint64(j))
-		}
-	}
-	return s.tally.Results, true, s.tally.Err()
+	return several.NewAsking[*Context](t, first), nil
 }
 
 // Pipe asks a Go function instead of an actor. f runs in a goroutine of its own when the turn has ended; if the turn fails
