@@ -103,7 +103,7 @@ func (a *actor) forward(scr *scratch, to abi.Ref, name string, current *mailbox.
 		return err
 	}
 	e := message.CloneEnvelope(current)
-	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = on.Kind, on.Sender, on.SenderPath, on.Correlation, withoutGrants(e.Attached)
+	e.Kind, e.Sender, e.SenderPath, e.Correlation, e.Attached = on.Kind, on.Sender, on.SenderPath, on.Correlation, message.WithoutGrants(e.Attached)
 	if on.Kind == current.Kind {
 		e.Origin = current.Origin
 	}

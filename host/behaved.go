@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/gostack"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -23,7 +24,7 @@ func (b *behaved) guarded(ctx *Context, f func() *abi.Failure) (failure *abi.Fai
 	defer func() {
 		if r := recover(); r != nil {
 			b.panicked = true
-			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: goStack(), Turn: a.turns}
+			failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: gostack.Text(), Turn: a.turns}
 		}
 		if failure == nil {
 			failure = b.unrecorded

@@ -1,10 +1,10 @@
 package host
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/header"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
@@ -63,34 +63,12 @@ func (h Head) Lasting() bool {
 // stated are the headers of a message for a guest that is told of deadlines: the deadline is
 // what the host says, or none. They are valid until the next call.
 func (s *scratch) stated(e *mailbox.Envelope) []byte {
-	out := append(s.heads[:0], emptyMap)
-	for rest := e.Headers; ; {
-		k, _, next, more := abi.NextHeader(rest)
-		if !more {
-			break
-		}
-		if string(k) != abi.HeaderDeadline {
-			if len(rest) == len(e.Headers) {
-				rest = rest[1:] // the head of the map
-			}
-			out = append(out, rest[:len(rest)-len(next)]...)
-			out[0]++
-		}
-		rest = next
-	}
-	if e.Flags&mark.Due != 0 && out[0] < emptyMap+abi.MaxHeaders {
-		var digits [20]byte
-		out = abi.AppendHeader(out, abi.HeaderDeadline, string(strconv.AppendInt(digits[:0], e.Due, 10)))
-	}
-	s.heads = out
-	if len(out) == 1 {
+	s.heads = header.Stated(s.heads, e.Headers, e.Due, e.Flags&mark.Due != 0)
+	if len(s.heads) <= 1 {
 		return nil
 	}
-	return out
+	return s.heads
 }
-
-// emptyMap is the head of a map without entries; one of 23 at most has one byte.
-const emptyMap = 0xa0
 
 // push writes an envelope into the guest's inbox.
 func (g *guest) push(scr *scratch, x *sandbox.Instance, e *mailbox.Envelope, now int64) bool {

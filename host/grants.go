@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -83,24 +84,7 @@ func (r *rules) attachedIn(turn *mailbox.Envelope) *mailbox.Attached {
 	return &mailbox.Attached{Grants: r.grants, Context: turn.Attached.Context}
 }
 
-// withoutGrants is the attachment of a message that another actor forwards.
-func withoutGrants(at *mailbox.Attached) *mailbox.Attached {
-	if at == nil || at.Context == nil && at.Behalf == "" {
-		return nil
-	}
-	return &mailbox.Attached{Context: at.Context, Behalf: at.Behalf}
-}
-
 // carry is the attachment of an ask from Go.
 func (s *System) carry(ctx context.Context) *mailbox.Attached {
-	values := context.Background()
-	for _, key := range s.cfg.Values {
-		if v := ctx.Value(key); v != nil {
-			values = context.WithValue(values, key, v)
-		}
-	}
-	if values == context.Background() {
-		return nil
-	}
-	return &mailbox.Attached{Context: values}
+	return message.Values(ctx, s.cfg.Values)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/gostack"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -127,7 +128,7 @@ func (n *native) guarded(ctx *Context, f func() error) (failure *abi.Failure) {
 // goroutine.
 func (n *native) left(ctx *Context, r any) (failure *abi.Failure) {
 	if r != nil {
-		failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: goStack(), Turn: ctx.actor.turns}
+		failure = &abi.Failure{Kind: abi.FailureNativePanic, Reason: "panic", Message: fmt.Sprint(r), GuestStack: gostack.Text(), Turn: ctx.actor.turns}
 		n.now = nil
 	}
 	return n.let(ctx, failure)

@@ -1,4 +1,5 @@
-package host
+// Package gostack prints the stack of a panic.
+package gostack
 
 import (
 	"runtime"
@@ -8,10 +9,10 @@ import (
 	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
-// goStack is the calling goroutine's stack as text, as much of it as a failure tells. To print it is nearly all that
+// Text is the calling goroutine's stack as text, as much of it as a failure tells. To print it is nearly all that
 // a panic of an actor in Go costs, and debug.Stack prints it anew into twice the room until it
 // fits, mostly three times.
-func goStack() string {
+func Text() string {
 	room := stacks.Get().(*[abi.MaxReason]byte)
 	defer stacks.Put(room)
 	return printable.Clip(string(room[:runtime.Stack(room[:], false)]), abi.MaxReason)

@@ -1,4 +1,4 @@
-package host
+package gostack
 
 import (
 	"runtime/debug"
@@ -17,7 +17,7 @@ func TestStackOfAPanic(t *testing.T) {
 		if n > 0 {
 			return below(n - 1)
 		}
-		return goStack(), string(debug.Stack())
+		return Text(), string(debug.Stack())
 	}
 	frames := func(s string) (names []string) {
 		for line := range strings.Lines(s) {
@@ -40,7 +40,7 @@ func TestStackOfAPanic(t *testing.T) {
 	if race.Enabled {
 		return // sync.Pool drops at random under the race detector
 	}
-	if n := testing.AllocsPerRun(100, func() { goStack() }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { Text() }); n > 1 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -70,3 +70,31 @@ func Type(headers []byte) string {
 	}
 	return value
 }
+
+// Stated are headers with the deadline that the host states, or with none, whatever they have said: in the room of into. They have
+// one byte if there are none.
+func Stated(into, headers []byte, due int64, known bool) []byte {
+	out := append(into[:0], emptyMap)
+	for rest := headers; ; {
+		k, _, next, more := abi.NextHeader(rest)
+		if !more {
+			break
+		}
+		if string(k) != abi.HeaderDeadline {
+			if len(rest) == len(headers) {
+				rest = rest[1:] // the head of the map
+			}
+			out = append(out, rest[:len(rest)-len(next)]...)
+			out[0]++
+		}
+		rest = next
+	}
+	if known && out[0] < emptyMap+abi.MaxHeaders {
+		var digits [20]byte
+		out = abi.AppendHeader(out, abi.HeaderDeadline, string(strconv.AppendInt(digits[:0], due, 10)))
+	}
+	return out
+}
+
+// emptyMap is the head of a map without entries; one of 23 at most has one byte.
+const emptyMap = 0xa0
