@@ -16,6 +16,7 @@ import (
 	"github.com/wasmactors/wasmactors/host/internal/price"
 	"github.com/wasmactors/wasmactors/host/internal/stash"
 	"github.com/wasmactors/wasmactors/host/internal/sysmail"
+	"github.com/wasmactors/wasmactors/host/spawning"
 	"github.com/wasmactors/wasmactors/internal/glob"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 	"github.com/wasmactors/wasmactors/supervision"
@@ -344,7 +345,7 @@ func (o action) maySpawn(opts *SpawnOptions) error {
 	switch {
 	case cmd.Name != nil && !abi.ValidName(cmd.Name):
 		return errs.BadName(string(cmd.Name))
-	case !opts.may(a.rules.Load().caps.Spawn, string(cmd.Type)):
+	case !spawning.May(opts, a.rules.Load().caps.Spawn, string(cmd.Type)):
 		// Before the name is looked at: who may not spawn must not learn whether it is a secret.
 		return ErrDenied
 	case a.sys.seen.Hides(string(cmd.Name)):
@@ -438,11 +439,11 @@ func (o action) identify(ask *asks.Ask) {
 		return
 	}
 	if uid, below, ok := o.far(); ok {
-		e := newIdentify(a.uid, o.cmd.Correlation, below)
+		e := message.Identify(a.uid, o.cmd.Correlation, below)
 		e.SetHeaders(ask.Trace)
 		_ = a.deliver(o.scr, uid, e)
 	} else if t, _, ok := o.place(a.rules.Load().compiled.send, false); ok {
-		e := newIdentify(a.uid, o.cmd.Correlation, "")
+		e := message.Identify(a.uid, o.cmd.Correlation, "")
 		e.SetHeaders(ask.Trace)
 		_ = a.sys.deliverTo(o.scr, t, e) // refused, it is answered, too
 	} else {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/saved"
@@ -35,7 +36,7 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 			snap, err = sandbox.DecodeSnapshot(g.inst.Image, was.Guest, a.rules.Load().limits.Memory)
 		}
 		if err != nil {
-			return asFailure(abi.FailureInit, err), false
+			return errs.AsFailure(abi.FailureInit, err), false
 		}
 		weight = sandbox.SavedWeight(g.inst.Image, snap)
 	}
@@ -52,7 +53,7 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 		a.crowded = true
 		memoryRefused(a, "start", err)
 	}
-	return asFailure(abi.FailureInit, err), false
+	return errs.AsFailure(abi.FailureInit, err), false
 }
 
 // setImage has the incarnation that begins run the image that the module has now, that of a durable actor the one that records say.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/message"
 	"github.com/wasmactors/wasmactors/internal/glob"
 )
 
@@ -45,7 +46,7 @@ func (s Selection) Identify(correlation uint64, timeout time.Duration) error {
 	if _, err := s.ctx.enterAsk(correlation, target, timeout); err != nil {
 		return err
 	}
-	e := newIdentify(a.uid, correlation, below)
+	e := message.Identify(a.uid, correlation, below)
 	if remote {
 		return a.sys.deliver(s.ctx.scr, target, e)
 	}
@@ -106,7 +107,7 @@ func (s Selection) IdentifyAll(first uint64, timeout time.Duration) (n int, err 
 		}
 	}
 	for i, t := range at {
-		_ = a.sys.deliverTo(s.ctx.scr, t, newIdentify(a.uid, first+uint64(i), ""))
+		_ = a.sys.deliverTo(s.ctx.scr, t, message.Identify(a.uid, first+uint64(i), ""))
 	}
 	return len(at), nil
 }

@@ -1,46 +1,29 @@
 package host
 
 import (
-	"fmt"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
 	"github.com/wasmactors/wasmactors/host/internal/message"
+	"github.com/wasmactors/wasmactors/host/spawning"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
 // CrashedMessage says what becomes of a message whose turn fails. The zero value is
 // [DropCrashed].
-type CrashedMessage struct {
-	letter bool
-	times  int
-}
+type CrashedMessage = spawning.Crashed
 
 // DropCrashed forgets the message; the crash report has it. It is what Akka does.
 func DropCrashed() CrashedMessage { return CrashedMessage{} }
 
 // DeadLetterCrashed makes the message a dead letter.
-func DeadLetterCrashed() CrashedMessage { return CrashedMessage{letter: true} }
+func DeadLetterCrashed() CrashedMessage { return spawning.Letter() }
 
 // MaxRedeliveries bounds RedeliverCrashed.
 const MaxRedeliveries = message.MaxRedeliveries
 
 // RedeliverCrashed delivers the message again, before all that came after it, up to n times (1
 // to MaxRedeliveries); a message that has failed n+1 times becomes a dead letter.
-func RedeliverCrashed(n int) CrashedMessage {
-	return CrashedMessage{letter: true, times: min(max(n, 1), MaxRedeliveries)}
-}
-
-// String describes it for a person.
-func (m CrashedMessage) String() string {
-	switch {
-	case m.times > 0:
-		return fmt.Sprintf("is delivered again, up to %d times, and then a dead letter", m.times)
-	case m.letter:
-		return "becomes a dead letter"
-	}
-	return "is dropped"
-}
+func RedeliverCrashed(n int) CrashedMessage { return spawning.Redeliver(n) }
 
 // dispose decides what happens to the message of a failed turn. False means that it goes back to
 // the front of the mailbox; otherwise a waiting asker gets the failure.
@@ -49,7 +32,7 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 		return true
 	}
 	m := a.props.crashed
-	if at := message.AttemptsOf(e); a.sys.repeats.Load().of(a).redelivers(at.N < m.times) {
+	if at := message.AttemptsOf(e); a.sys.repeats.Load().of(a).redelivers(at.N < spawning.TimesOf(m)) {
 		at.N++
 		e.Value = at
 		e.Flags |= mark.Again
@@ -59,7 +42,7 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 		a.tellResender(scr, e)
 		return true
 	}
-	if m.letter {
+	if spawning.IsLetter(m) {
 		a.sys.deadLetter(DeadCrashed, a.uid, a.path, e)
 	}
 	if mark.AwaitsReply(e) {

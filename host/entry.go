@@ -1,10 +1,10 @@
 package host
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/paths"
 	"github.com/wasmactors/wasmactors/host/internal/price"
 	"github.com/wasmactors/wasmactors/host/internal/turn"
@@ -39,7 +39,7 @@ func (g *guest) read(scr *scratch, x *sandbox.Instance, base int) (n int, more b
 		at, cmds, ok, err := x.NextTurn(scr.cmds[from:])
 		switch {
 		case err != nil:
-			return n, false, asFailure(abi.FailureABIViolation, err)
+			return n, false, errs.AsFailure(abi.FailureABIViolation, err)
 		case !ok:
 			return n, false, nil
 		}
@@ -131,13 +131,4 @@ func (g *buyer) Watched() int { return g.actor.work.Watch.Len() }
 // Born implements price.Guest.
 func (g *buyer) Born(name string) (own, others uint64) {
 	return g.actor.sys.lookouts.Cost(g.actor.tree, g.actor.elements, name)
-}
-
-// asFailure is err itself if it is a failure, else one of a kind.
-func asFailure(kind abi.FailureKind, err error) *abi.Failure {
-	var f *abi.Failure
-	if errors.As(err, &f) {
-		return f
-	}
-	return &abi.Failure{Kind: kind, Reason: err.Error()}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/abi/keyed"
 	"github.com/wasmactors/wasmactors/host/internal/account"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/instance"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/mark"
@@ -22,7 +23,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	if state := a.rules.Load().rare.Get().State; state != nil {
 		if err := g.restore(ctx, *state); err != nil {
 			g.inst.Release()
-			return asFailure(abi.FailureInit, err)
+			return errs.AsFailure(abi.FailureInit, err)
 		}
 		changeRules(a, func(p *Props) { p.rare = p.rare.With(func(r *seldom.Props) { r.State = nil }) }) // the incarnations after it start over
 		g.inst.KeepIf(resumable(a), ctx.scr.w)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/errs"
 	"github.com/wasmactors/wasmactors/host/internal/gostack"
 	"github.com/wasmactors/wasmactors/host/internal/work"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
@@ -62,7 +63,7 @@ func (n *native) receive(ctx *Context, e *mailbox.Envelope) (failure *abi.Failur
 // refused is the failure for an error of Receive, nil if the error is not a failure.
 func (n *native) refused(ctx *Context, e *mailbox.Envelope, err error) *abi.Failure {
 	if !errors.Is(err, ErrUnhandled) {
-		return failureOf(ctx.actor, err)
+		return errs.FailureOf(err, ctx.actor.turns)
 	}
 	if e.Kind == abi.KindTerminated {
 		return deathPact(ctx.actor.turns)
@@ -119,7 +120,7 @@ func (n *native) guarded(ctx *Context, f func() error) (failure *abi.Failure) {
 	err := f()
 	returned = true
 	if err != nil {
-		failure = failureOf(ctx.actor, err)
+		failure = errs.FailureOf(err, ctx.actor.turns)
 	}
 	return n.let(ctx, failure)
 }
@@ -146,13 +147,4 @@ func (n *native) let(ctx *Context, failure *abi.Failure) *abi.Failure {
 		a.leaveTurn(ctx.scr, failure != nil)
 	}
 	return failure
-}
-
-// failureOf is the failure for an error.
-func failureOf(a *actor, err error) *abi.Failure {
-	var known *abi.Failure
-	if errors.As(err, &known) {
-		return known
-	}
-	return &abi.Failure{Kind: abi.FailureGuestError, Reason: err.Error(), Turn: a.turns}
 }

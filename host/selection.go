@@ -144,15 +144,6 @@ func (s *System) Select(path string) []Ref {
 // identify is the question of an Identify.
 type identify struct{}
 
-func newIdentify(sender abi.Ref, correlation uint64, below string) *mailbox.Envelope {
-	e := mailbox.New()
-	e.Flags, e.Sender, e.Correlation = mark.Identify, sender, correlation
-	if below != "" {
-		e.Attached = message.Below(nil, below)
-	}
-	return e
-}
-
 // Identify returns the ref of the actor at a path. The host answers on the actor's behalf when its turn comes, after all
 // messages that it was sent before. ErrUnknown: no actor has the path. ErrTimeout: it has not answered in time.
 func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
@@ -165,7 +156,7 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	m, err := s.outside.Ask(ctx, ref, identify{}, newIdentify(0, 0, below))
+	m, err := s.outside.Ask(ctx, ref, identify{}, message.Identify(0, 0, below))
 	var negative *ReplyError
 	if errors.As(err, &negative) || errors.Is(err, ErrStopped) {
 		return Ref{}, fmt.Errorf("%w: %s", ErrUnknown, path)
@@ -176,14 +167,14 @@ func (s *System) Identify(ctx context.Context, path string) (Ref, error) {
 // identifyAll asks every actor that a path with patterns names who it is, unless expect is false for it; see outside.Kernel.
 func identifyAll(s *System, path string, by abi.Ref, correlation uint64, expect func(abi.Ref) bool) (n int, nobody bool) {
 	if uid, below, far := s.far.Elsewhere(path); far && expect(uid) {
-		_ = s.deliver(nil, uid, newIdentify(by, correlation, below))
+		_ = s.deliver(nil, uid, message.Identify(by, correlation, below))
 		return 1, false
 	}
 	p, _ := s.parsePath(path)
 	at, err := s.selected(p, path)
 	for _, a := range at {
 		if expect(a.uid) {
-			_ = s.deliverTo(nil, a, newIdentify(by, correlation, ""))
+			_ = s.deliverTo(nil, a, message.Identify(by, correlation, ""))
 			n++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
+	"github.com/wasmactors/wasmactors/host/spawning"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
@@ -179,7 +180,7 @@ func (b *book) letter(d *DeadLetter) {
 	if f.end != "" {
 		b.w.wrong("%v to %v is a dead letter (%v), though it is %q", p, d.Recipient, d.Reason, f.end)
 	}
-	if d.Reason == DeadCrashed && f.crashes != f.policy.times+1 {
+	if d.Reason == DeadCrashed && f.crashes != spawning.TimesOf(f.policy)+1 {
 		b.w.wrong("%v to %v is given up after %d crashes, with %+v", p, d.Recipient, f.crashes, f.policy)
 	}
 	f.end = d.Reason.String()

@@ -3,36 +3,25 @@ package host
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/seldom"
-	"github.com/wasmactors/wasmactors/internal/glob"
+	"github.com/wasmactors/wasmactors/host/spawning"
 	"github.com/wasmactors/wasmactors/supervision"
 )
 
-// SpawnOptions are what a guest says about a child that it spawns. Zero fields mean the defaults.
-type SpawnOptions struct {
-	Lifetime    supervision.Lifetime
-	Significant bool
-	Crashed     CrashedMessage
-	Supervision *supervision.Strategy // of the child's own children; nil: as its parent's
+// SpawnOptions are what a guest says about a child that it spawns. Zero fields mean the defaults. Package spawning describes them.
+type SpawnOptions = spawning.Options[Props]
 
-	Mailbox       func(MailboxLimits) Mailbox // nil: the usual one
-	MailboxLimits MailboxLimits               // 0: as its parent's, which they must not exceed
-	MailboxWait   time.Duration               // for how long senders from Go may wait for it, at most MaxSpawnWait
-	Dispatcher    Dispatcher
+// Elsewhere has a child that a guest spawns run on another node, see package spawning.
+type Elsewhere = spawning.Elsewhere[Props]
 
-	// Held is how many bytes the host keeps of the options as long as the child lives: they are on the
-	// child's account.
-	Held int64
-
-	Elsewhere *Elsewhere // nil: the child runs here
-}
+// Spawning is a spawn of a guest whose child runs elsewhere. Args and Options are valid during the call.
+type Spawning = spawning.Spawning
 
 // MaxSpawnWait bounds how long the mailbox of a child that a guest has spawned may make senders from
 // Go wait.
-const MaxSpawnWait = 10 * time.Second
+const MaxSpawnWait = spawning.MaxWait
 
 // childProps are the props of a child that the guest has spawned here, but for its arguments. They are whole also if the error is that the
 // parent may not give so much.
@@ -97,7 +86,7 @@ func withOptions(a *actor, p Props, options []byte, o *SpawnOptions) (Props, err
 	if options == nil {
 		return p, nil
 	}
-	err := o.within(a)
+	err := within(o, a)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrBadProps, err)
 	}
@@ -116,55 +105,15 @@ func withOptions(a *actor, p Props, options []byte, o *SpawnOptions) (Props, err
 }
 
 // within reports an option that gives the child more than its parent has.
-func (o *SpawnOptions) within(parent *actor) error {
-	l, d := parent.rules.Load().limits, o.Dispatcher
+func within(o *SpawnOptions, parent *actor) error {
 	most := max(int(parent.throughput), -int(parent.throughput), parent.sys.cfg.Throughput)
-	switch {
-	case o.MailboxLimits.Messages > l.Mailbox:
-		return fmt.Errorf("mailbox.messages: %d, but the parent's own mailbox holds %d, see limits.mailbox", o.MailboxLimits.Messages, l.Mailbox)
-	case o.MailboxLimits.Bytes > l.MailboxBytes:
-		return fmt.Errorf("mailbox.bytes: %d, but the parent's own mailbox holds %d, see limits.mailbox-bytes", o.MailboxLimits.Bytes, l.MailboxBytes)
-	case o.MailboxWait > MaxSpawnWait:
-		return fmt.Errorf("mailbox.wait: %v, at most %v for the children of guests", o.MailboxWait, MaxSpawnWait)
-	case d.Throughput() > most:
-		return fmt.Errorf("dispatcher.throughput: %d, at most %d below this parent", d.Throughput(), most)
-	}
-	return nil
-}
-
-// Elsewhere has a child that a guest spawns run on another node. In its place an actor in Go is the guest's child, with
-// the name and the ref, and stands for it: see package remote of host/cluster.
-type Elsewhere struct {
-	// May reports whether the guest, with what Capabilities.Spawn says, may spawn the type there.
-	May func(spawn []string, typ string) bool
-	// Props makes the actor that stands for the child. It must not block.
-	Props func(Spawning) (Props, error)
-}
-
-// Spawning is a spawn of a guest whose child runs elsewhere. Args and Options are valid during the call.
-type Spawning struct {
-	Parent       Ref
-	Module       *Module // of the parent, and of the child
-	Type         string
-	Args         []byte // CBOR; empty: none
-	Options      []byte // as the guest has written them
-	Limits       Limits // that children of the guest have here
-	Capabilities Capabilities
-	Supervision  supervision.Strategy // of the guest, for its children
+	return spawning.Within(o, &parent.rules.Load().limits, most)
 }
 
 var (
 	errElsewhere = fmt.Errorf("%w: the child of another node cannot be brought back", ErrBadProps)
 	errLasting   = fmt.Errorf("%w: a durable actor cannot have children on other nodes, which would not come back with it", ErrBadProps)
 )
-
-// may reports whether a guest with these capabilities may spawn the type, here or elsewhere.
-func (o *SpawnOptions) may(spawn []string, typ string) bool {
-	if o.Elsewhere != nil {
-		return o.Elsewhere.May(spawn, typ)
-	}
-	return glob.MatchAny(spawn, typ)
-}
 
 // standIn is the props of the actor that stands for a child elsewhere.
 func standIn(g *guest, cmd *abi.Command, o *SpawnOptions) (Props, error) {
@@ -175,7 +124,7 @@ func standIn(g *guest, cmd *abi.Command, o *SpawnOptions) (Props, error) {
 	if err := a.box.Crowded(0); err != nil { // with spawns that have failed: nothing else bounds how many there are
 		return Props{}, err
 	}
-	if err := o.within(a); err != nil {
+	if err := within(o, a); err != nil {
 		return Props{}, fmt.Errorf("%w: %w", ErrBadProps, err)
 	}
 	p, err := o.Elsewhere.Props(Spawning{
