@@ -335,8 +335,11 @@ func (j *Journal) Prepare(t *record.Turn) (x Turn, ours bool, err error) {
 func refused(err error) error {
 	kind := abi.FailureABIViolation
 	var limit *LimitError
-	if errors.As(err, &limit) {
+	switch {
+	case errors.As(err, &limit):
 		kind = abi.FailureMemoryLimit
+	case errors.Is(err, errNoEvents): // no restart gives it other code
+		kind = abi.FailureInit
 	}
 	return record.Refuse(kind, err)
 }

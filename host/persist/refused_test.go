@@ -56,7 +56,7 @@ func TestWhatIsRefusedIsNoFailureOfTheHost(t *testing.T) {
 		"no entry":                {script(recovers), script([]byte{1, 2, 3}), abi.FailureABIViolation, ""},
 		"to recover once more":    {script(recovers), script(recovers), abi.FailureABIViolation, "said once"},
 		"more than there may be":  {script(recovers), script(event(1, limit)), abi.FailureMemoryLimit, "limits.durable"},
-		"nothing at the start":    {script(), nil, abi.FailureABIViolation, "guest-sdk/persist"},
+		"nothing at the start":    {script(), nil, abi.FailureInit, "guest-sdk/persist"},
 		"an event at the start":   {script(event(1, 1)), nil, abi.FailureABIViolation, "before the end of the recovery"},
 		"to recover twice at all": {script(recovers, recovers), nil, abi.FailureABIViolation, "said once"},
 	} {
@@ -117,5 +117,37 @@ func TestABatchThatDoesNotFit(t *testing.T) {
 	reasons := w.failures(func() { spawn() })
 	if len(reasons) != 1 || !strings.Contains(reasons[0], "does not fit its inbox") {
 		t.Errorf("%q", reasons)
+	}
+}
+
+// Code that keeps no events is not started again and again by the default strategy: its actor stops.
+func TestCodeThatKeepsNothingStops(t *testing.T) {
+	w := newWorld(t)
+	code, err := os.ReadFile(filepath.Join("..", "testdata", "puppet_batching.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := must(runtime.New(t.Context(), runtime.NewConfig()))(t)
+	defer func() { _ = engine.Close(context.Background()) }()
+	puppets := must(engine.Load(t.Context(), code, runtime.ImageConfig{Name: "puppet"}))(t)
+	system := must(host.New(host.NewConfig("plain").WithManual().WithClock(w.clock).WithStore(w.journal)))(t)
+	defer func() { _ = system.Close(context.Background()) }()
+	sub := system.Subscribe(100, func(e *host.Event) bool { return e.Kind == host.EventFailed })
+	defer sub.Close()
+	ref := must(system.Spawn("p", w.journal.Guest(host.Guest(puppets, "puppet"), mailbox.New(mailbox.Bounded), 0)))(t)
+	system.RunUntilIdle(1000)
+	select {
+	case e := <-sub.C():
+		if e.Failure.Kind != abi.FailureInit || !strings.Contains(e.Failure.Reason, "guest-sdk/persist") {
+			t.Errorf("%v", e.Failure)
+		}
+	default:
+		t.Error("it has not failed")
+	}
+	if n := len(sub.C()); n != 0 {
+		t.Errorf("it has failed %d more times", n)
+	}
+	if _, err := system.Lookup("/user/p"); err == nil {
+		t.Errorf("%v is there", ref)
 	}
 }
