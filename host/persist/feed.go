@@ -359,7 +359,7 @@ func (c *cursor) events() (list []Event, err error) {
 	}
 	bytes := 0
 	for i := range list {
-		bytes += len(list[i].Payload)
+		bytes += shownBytes(&list[i])
 	}
 	next := c.next + uint64(len(list))
 	for k := 0; k < len(queue) && !more; k++ {
@@ -368,7 +368,7 @@ func (c *cursor) events() (list []Event, err error) {
 			if e.Number == 0 || e.Number < next || e.Number > c.to {
 				continue
 			}
-			if bytes += len(e.Payload) + 64; len(list) > 0 && bytes > batchBytes || len(list) >= chunkEvents {
+			if bytes += shownBytes(&e); len(list) > 0 && bytes > batchBytes || len(list) >= chunkEvents {
 				more = true
 				break
 			}

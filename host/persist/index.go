@@ -360,11 +360,20 @@ func (x *index) readEvent(id string, key, value []byte) (e rules.Event, err erro
 	return e, nil
 }
 
-// chunk bounds what is read at a time: events, and bytes of their payloads.
+// chunk bounds what is read at a time: events, and bytes of them.
 const (
 	chunkEvents = 256
 	chunkBytes  = 256 << 10
 )
+
+// shownBytes is about how much an event takes where it is shown, in a page or in a batch: an actor chooses the sizes of all of it.
+func shownBytes(e *rules.Event) int {
+	n := len(e.ID) + len(e.Type) + len(e.Payload) + 64
+	for _, tag := range e.Tags {
+		n += len(tag) + 2
+	}
+	return n
+}
 
 // events returns the events of an ID from a number on, as many as fit; more says that there are further ones.
 func (x *index) events(id string, from, to uint64, bytes int) (list []rules.Event, more bool, err error) {
@@ -387,7 +396,7 @@ func (x *index) events(id string, from, to uint64, bytes int) (list []rules.Even
 			if e.Number > to {
 				break
 			}
-			if bytes -= len(e.Payload) + 64; len(list) == chunkEvents || len(list) > 0 && bytes < 0 {
+			if bytes -= shownBytes(&e); len(list) == chunkEvents || len(list) > 0 && bytes < 0 {
 				more = true
 				break
 			}
@@ -439,7 +448,7 @@ func (x *index) tagged(tag string, from uint64, bytes int) (list []rules.Event, 
 			if err != nil {
 				return err
 			}
-			if bytes -= len(e.Payload) + 64; bytes < 0 && len(list) > 0 {
+			if bytes -= shownBytes(&e); bytes < 0 && len(list) > 0 {
 				next, more = e.Offset, true
 				break
 			}

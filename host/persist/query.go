@@ -27,8 +27,16 @@ type Page struct {
 	More bool
 }
 
-// PageByID is the beginning of what [Journal.ByID] yields: at most 256 events, and about so many bytes of them, but one event
-// at least if there is one. bytes is 1 to 262144; less or more is taken as the nearest. It waits until what is durable can be
+// Bytes is about how much the events take in memory: more than was asked for if the first one alone is larger.
+func (p *Page) Bytes() (n int) {
+	for i := range p.Events {
+		n += shownBytes(&p.Events[i])
+	}
+	return n
+}
+
+// PageByID is the beginning of what [Journal.ByID] yields: at most 256 events, and about so many bytes of them with their
+// IDs, types and tags, but one event at least if there is one. bytes is 1 to 262144; less or more is taken as the nearest. It waits until what is durable can be
 // found, or ctx ends, and not for further events: Query.Live is ignored.
 func (j *Journal) PageByID(ctx context.Context, id string, q Query, bytes int) (p Page, err error) {
 	to := q.To

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/time/rate"
+
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/persist"
 	"github.com/wasmactors/wasmactors/host/service"
@@ -36,6 +38,12 @@ const (
 	DefaultBytes = 48 << 10  // of a page: it fits the inbox of a guest
 	MaxBytes     = 256 << 10 // of a page
 	MaxWait      = 20 * time.Second
+)
+
+// How often a request that waits looks into the index. It is woken whenever anybody has stored something.
+const (
+	looksASecond = 50
+	looksAtOnce  = 16
 )
 
 // mostLooked is how many chunks of IDs one request looks through.
@@ -201,6 +209,7 @@ func (p *provider) read(ctx context.Context, j *persist.Journal, r *service.Requ
 		defer cancel()
 	}
 	q := persist.Query{From: a.From, To: a.To}
+	looks := rate.NewLimiter(looksASecond, looksAtOnce)
 	for {
 		changed := j.Changed()
 		found, err := pageOf(ctx, j, &a, q, bytes)
@@ -208,6 +217,13 @@ func (p *provider) read(ctx context.Context, j *persist.Journal, r *service.Requ
 		case err != nil:
 			return nil, failed(ctx, err)
 		case len(found.Events) > 0 || over || !found.More && a.Wait == 0:
+			if more := found.Bytes() - bytes; more > 0 { // a first event that is larger
+				releaseMore, err := r.Hold(int64(more))
+				if err != nil {
+					return nil, err
+				}
+				defer releaseMore()
+			}
 			return answer(&found, a.Tag != "", limit), nil
 		}
 		if q.From = found.Next; found.More { // what was looked at is deleted
@@ -221,6 +237,12 @@ func (p *provider) read(ctx context.Context, j *persist.Journal, r *service.Requ
 				return nil, err
 			}
 			return answer(&found, a.Tag != "", limit), nil
+		}
+		now := p.env.Clock.Now()
+		if d := looks.ReserveN(now, 1).DelayFrom(now); d > 0 {
+			rest, cancel := p.env.WithTimeout(patience, d)
+			service.Receive(p.env, rest.Done())
+			cancel()
 		}
 	}
 }
@@ -288,6 +310,11 @@ func (p *provider) ids(ctx context.Context, j *persist.Journal, r *service.Reque
 	if len(patterns) == 0 {
 		return nil, service.Deny("ids", "the list of IDs is not granted")
 	}
+	release, err := r.Hold(DefaultBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	out := idsAnswer{IDs: []string{}, Next: after}
 	bytes, granted := 0, true
 	for range mostLooked {

@@ -169,7 +169,7 @@ func TestPages(t *testing.T) {
 	if got := strings.Join(seen, ", "); got != "/user/ada#1 a0, /user/ada#2 a1, /user/ada#3 a2, /user/ada#4 a3, /user/ada#5 a4, /user/bob#6 last" {
 		t.Error(got)
 	}
-	if _, got := w.read(all, map[string]any{"tag": "out", "bytes": 150}); got != "/user/bob#1 b0, /user/bob#2 b1; more" {
+	if _, got := w.read(all, map[string]any{"tag": "out", "bytes": 250}); got != "/user/bob#1 b0, /user/bob#2 b1; more" {
 		t.Error(got)
 	}
 	w.put("ada", "delete")
