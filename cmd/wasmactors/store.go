@@ -14,7 +14,6 @@ import (
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/ref"
-	"github.com/wasmactors/wasmactors/internal/printable"
 )
 
 func storeCommand(env *environment) *cli.Command {
@@ -189,7 +188,7 @@ func showStore(c *cli.Context, env *environment, m *bundle.Manifest, verb, actor
 		if a.Ended {
 			state = "stopped"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", printable.Text(a.Path), printable.Text(a.Type), a.Turns, a.Checkpoint, a.Records, a.Bytes, last, state)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", cell(a.Path), cell(a.Type), a.Turns, a.Checkpoint, a.Records, a.Bytes, last, state)
 	}
 	return w.Flush()
 }

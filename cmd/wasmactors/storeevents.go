@@ -140,9 +140,12 @@ func (l *eventList) add(e admin.StoredEvent) error {
 	if l.json != nil {
 		return l.json.Encode(e)
 	}
-	_, err := fmt.Fprintf(l.table, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", printable.Text(e.ID), e.Number, e.Offset, printable.Text(e.Type),
-		printable.Text(strings.Join(e.Tags, ",")), e.Time.Format(time.DateTime), printable.Text(printable.Clip(string(e.Payload), 200)))
+	_, err := fmt.Fprintf(l.table, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", cell(e.ID), e.Number, e.Offset, cell(e.Type),
+		cell(strings.Join(e.Tags, ",")), e.Time.Format(time.DateTime), cell(printable.Clip(string(e.Payload), 200)))
 	return err
 }
+
+// cell is a text of a store in a table: one that was forged makes no further row and no further column.
+func cell(s string) string { return printable.Line(strings.ReplaceAll(s, "\n", " "), 4096) }
 
 func (l *eventList) flush() error { return l.table.Flush() }

@@ -138,13 +138,13 @@ func (x *taken) gone(last uint64) (gone uint64) {
 	return gone
 }
 
-// validID reports whether a text can be the ID of an actor: its path below the system.
+// validID reports whether a text can be the ID of an actor: its path below the system, whose names are of printable ASCII without spaces.
 func validID(id string) bool {
 	if id == "" || id[0] != '/' || len(id) > abi.MaxPath {
 		return false
 	}
 	for i := range len(id) {
-		if id[i] == 0 {
+		if id[i] <= ' ' || id[i] > '~' {
 			return false
 		}
 	}
