@@ -2,12 +2,14 @@ package persist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/wasmactors/wasmactors/abi"
 	rules "github.com/wasmactors/wasmactors/abi/persist"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/ref"
 )
 
@@ -77,6 +79,66 @@ func TestTagsCount(t *testing.T) {
 		}
 		if seen != events {
 			t.Errorf("%s: %d events", name, seen)
+		}
+	}
+}
+
+// Turns that ran together store no more than a record may have when it is read again: one that cannot be read would make the whole store useless.
+func TestWhatIsStoredCanBeRead(t *testing.T) {
+	for n, want := range map[int]bool{rules.MaxTurn - 1: true, rules.MaxTurn: true, rules.MaxTurn + 1: false, 2 * rules.MaxTurn: false} {
+		j, err := Open(Options{Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := []rules.Entry{{Event: Event{Number: 1, Type: "a", Version: 1, Payload: []byte{0xf6}}}}
+		for len(list) < n {
+			list = append(list, rules.Entry{Kind: rules.EntryDeleteSnapshots, From: 5, To: 5})
+		}
+		b, err := put(j, seat(t, j, "/user/a"), 0, 1, list)
+		var large *TurnTooLargeError
+		switch {
+		case (err == nil) != want:
+			t.Errorf("%d entries: %v", n, err)
+		case err == nil:
+			if x, err := decodeTaken(b); err != nil || len(x.entries) != n {
+				t.Errorf("%d entries cannot be read: %v", n, err)
+			}
+		case !errors.As(err, &large) || record.FailureOf(refused(err), 1).Kind != abi.FailureMemoryLimit:
+			t.Errorf("%d entries: %v", n, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What an ID may be, in a record that somebody else has written: what reaches file names, tables and subjects is what paths of actors are.
+func TestBoundsOfIDs(t *testing.T) {
+	long := "/" + strings.Repeat("a", abi.MaxPath-2)
+	for id, want := range map[string]bool{
+		"/user/a": true, "/user/key/~2F~0A": true, long: true, long + "b": true, long + "bc": false, "": false, "user/a": false, "/": true,
+		"/user/a\x00": false, "/user/a\nb": false, "/user/a\tb": false, "/user/\x1b[2J": false, "/user/\x7f": false, "/user/a b": false, "/user/\xff": false,
+		"/user/é": false, "/user/\u202e": false,
+	} {
+		x := &taken{id: id}
+		e := rules.Entry{Event: Event{Number: 1, Type: "a", Version: 1, Payload: []byte{0xf6}}}
+		x.add(e, rules.AppendEntry(nil, &e))
+		if _, err := decodeTaken(x.encode(nil)); (err == nil) != want {
+			t.Errorf("%.40q, %d bytes: %v", id, len(id), err)
+		}
+	}
+}
+
+// Whose failure each way is in which an actor's turn may be refused: never the host's, whose failures escalate.
+func TestNoRefusalIsTheHosts(t *testing.T) {
+	for err, want := range map[error]abi.FailureKind{
+		errNoEvents: abi.FailureInit, errTooEarly: abi.FailureABIViolation, &LimitError{2, 1}: abi.FailureMemoryLimit, &TurnTooLargeError{1 << 20}: abi.FailureMemoryLimit,
+		&rules.Rejected{Reason: "x"}: abi.FailureABIViolation, &rules.UnknownEvent{}: abi.FailureABIViolation, rules.ErrRecovering: abi.FailureABIViolation,
+		fmt.Errorf("x: %w", &LimitError{2, 1}): abi.FailureMemoryLimit, abi.ErrTooLong: abi.FailureABIViolation,
+	} {
+		f := record.FailureOf(refused(err), 3)
+		if f.Kind != want || strings.Contains(f.Reason, record.Unrecorded) || f.Turn != 3 {
+			t.Errorf("%v: %v", err, f)
 		}
 	}
 }

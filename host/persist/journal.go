@@ -335,8 +335,9 @@ func (j *Journal) Prepare(t *record.Turn) (x Turn, ours bool, err error) {
 func refused(err error) error {
 	kind := abi.FailureABIViolation
 	var limit *LimitError
+	var turn *TurnTooLargeError
 	switch {
-	case errors.As(err, &limit):
+	case errors.As(err, &limit), errors.As(err, &turn):
 		kind = abi.FailureMemoryLimit
 	case errors.Is(err, errNoEvents): // no restart gives it other code
 		kind = abi.FailureInit
@@ -353,6 +354,13 @@ func (e *LimitError) Error() string {
 
 // ManifestKey is for dead letters.
 func (e *LimitError) ManifestKey() string { return "limits.durable" }
+
+// TurnTooLargeError is the error of an actor that stores more at once than a record of the log may have.
+type TurnTooLargeError struct{ Entries int }
+
+func (e *TurnTooLargeError) Error() string {
+	return fmt.Sprintf("persist: turns that ran together store %d events, snapshots and deletions, of at most %d: store less in a turn", e.Entries, rules.MaxTurn)
+}
 
 // admit checks what depends on what was stored before.
 func (j *Journal) admit(m *member, x *taken, last *uint64) error {
@@ -378,6 +386,9 @@ func (j *Journal) admit(m *member, x *taken, last *uint64) error {
 		}
 	}
 	x.measure(before, true)
+	if n := len(x.entries); n > rules.MaxTurn {
+		return &TurnTooLargeError{n}
+	}
 	if m.limit <= 0 || x.bytes == 0 {
 		return nil
 	}
