@@ -68,9 +68,8 @@ type actor struct {
 	renewals     int32                          // that its supervisor has not dealt with; within Run
 	timedNext    uint32                         // the turn that is timed next, in the low bits of turns: see timedTurn
 
-	// Fixed when it is made, except for args and rules, which a renewal changes between two incarnations. Args are only
+	// Fixed when it is made, except for args and rules, which a renewal changes between two incarnations, and a start. Args are only
 	// read within Run.
-	rules  atomic.Pointer[rules]
 	alike  *likeness.Last[rules] // of the children; in the family's lock
 	args   []byte
 	tree   *tree
@@ -102,12 +101,13 @@ type actor struct {
 	sealed    *sealed // nil: none of its turns was recorded yet, and its mailbox is not
 }
 
-// identity is what an actor is called and what it was made as. It is fixed when the actor is made.
+// identity is what an actor is called and what it was made as. It is fixed when the actor is made, except for rules.
 type identity struct {
 	uid      abi.Ref
-	above    abi.Ref  // its parent; 0: it is a guardian
-	path     string   // with scheme and system
-	props    *Props   // args apart: see rules
+	above    abi.Ref // its parent; 0: it is a guardian
+	path     string  // with scheme and system
+	props    *Props  // that it was made with, args apart
+	rules    atomic.Pointer[rules]
 	elements []string // of the path, without the system
 }
 
@@ -118,10 +118,10 @@ func (i *identity) Name() string { return i.path[strings.LastIndexByte(i.path, '
 func (i *identity) Type() string { return i.props.typ }
 
 // Lifetime says after which kinds of end the actor is restarted.
-func (i *identity) Lifetime() supervision.Lifetime { return i.props.life }
+func (i *identity) Lifetime() supervision.Lifetime { return i.rules.Load().life }
 
 // Significant reports whether its end counts for its supervisor's.
-func (i *identity) Significant() bool { return i.props.significant }
+func (i *identity) Significant() bool { return i.rules.Load().significant }
 
 func (i *identity) ref() Ref { return newRef(i.uid, i.path) }
 

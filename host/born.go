@@ -16,9 +16,10 @@ import (
 // mostSkipped is how many refs an actor may give in a row to children that have not begun.
 const mostSkipped = 1 << 12
 
-// startChildren starts the children again that began when a recorded start had ended. Those that are in no record are started if the
-// records may have been cut off before them.
+// startChildren finds the children that began when a recorded start had ended, and those that are in no record, if the records may have been
+// cut off before them.
 func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
+	p.unbegun = slices.DeleteFunc(p.unbegun, func(x unbegun) bool { return x.of == a })
 	f := &a.super.Family
 	auto, had := f.Counters()
 	next, known := p.hostRefs[a.uid]
@@ -50,13 +51,7 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 		}
 		next = n + 1
 		delete(lacks, name)
-		props, err := p.bornOf(a, name, r.Life.Type, r.Actor, r.Life.Code)
-		if err == nil {
-			_, err = a.spawn(scr, name, &props, r.Actor)
-		}
-		if err != nil {
-			p.err = cmp.Or(p.err, fmt.Errorf("the child %q: %w", name, err))
-		}
+		p.unborn[r.Actor] = true
 	}
 	for i := range children {
 		k := &children[i]
@@ -70,7 +65,11 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 			continue
 		}
 		next = n + 1
-		_ = p.spawnAnew(a, scr, k.Name, &k.Props, ref)
+		if about {
+			_ = p.spawnAnew(a, scr, k.Name, &k.Props, ref)
+			continue
+		}
+		p.unbegun = append(p.unbegun, unbegun{a, k.Name, &k.Props, ref})
 	}
 	p.hostRefs[a.uid] = next
 	f.SetCounters(auto, max(next, end))

@@ -157,9 +157,9 @@ func headOf(s *System) *saved.Head {
 // wholeOf copies the state of an actor, which rests.
 func wholeOf(a *actor, s *saved.State) error {
 	g := a.behaviour.(*guest)
-	limits := a.rules.Load().limits
+	limits, rules := a.rules.Load().limits, ruledBy(a, false)
 	w := &saved.Whole{
-		Limits: &limits,
+		Limits: &limits, Rules: &rules,
 		Parent: a.above, Path: a.path, Args: a.args, Code: fingerprintOf(cmp.Or(g.inst.Image, g.own)), Spawned: a.props.spawned,
 		Life: a.life.State(), Suspended: a.life.Suspended(), Paused: a.life.Held(life.Paused), Below: a.life.Held(life.Below), Begun: a.life.Begun.Load(),
 		Crowded: a.crowded, Orders: a.orders, Cause: a.cause, Ended: a.ended, Started: a.Since.Load(), Turned: int64(g.turnAt), Watchers: a.work.Watch.Watchers(),
@@ -311,10 +311,7 @@ func (p *repeats) restore(scr *scratch, x *saved.State) error {
 
 // begins has an actor that was made go on with the code and the limits that it had.
 func (p *repeats) begins(a *actor, w *saved.Whole) error {
-	if a.parent == p.sys.user {
-		p.now[a.uid] = a.rules.Load().limits
-	}
-	p.limitTo(a, w.Limits)
+	p.limitTo(a, w.Limits, w.Rules)
 	return p.runs(a, w.Code)
 }
 

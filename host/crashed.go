@@ -31,8 +31,13 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 	if !mark.IsMail(e) || a.ctx.stashed {
 		return true
 	}
-	m := a.props.crashed
-	if at := message.AttemptsOf(e); a.sys.repeats.Load().of(a).redelivers(at.N < spawning.TimesOf(m)) {
+	m := a.rules.Load().crashed
+	at := message.AttemptsOf(e)
+	again := at.N < spawning.TimesOf(m)
+	if p := a.sys.repeats.Load().of(a); p.oldRules(a) {
+		again = p.older.Redelivers(&p.ahead, again)
+	}
+	if again {
 		at.N++
 		e.Value = at
 		e.Flags |= mark.Again
@@ -49,12 +54,4 @@ func (a *actor) dispose(scr *scratch, e *mailbox.Envelope, f *abi.Failure) (done
 		a.sys.unanswered(scr, e, a.uid, a.sys.turnError(a, f))
 	}
 	return true
-}
-
-// redelivers is whether the message of a turn that is repeated, and has failed, has another turn: as it had, or as now is.
-func (p *repeats) redelivers(now bool) bool {
-	if p == nil || !p.ahead.Again && !p.ahead.Dropped {
-		return now
-	}
-	return p.ahead.Again
 }

@@ -53,7 +53,7 @@ func (h Head) Values() context.Context {
 // Service is the ref of a service that the actor has a grant for, if the service has been started.
 func (c *Context) Service(name string) (Ref, bool) {
 	a := c.actor
-	if !slices.ContainsFunc(a.rules.Load().grants, func(g mailbox.Grant) bool { return g.Service == name }) {
+	if !granted(a, name) {
 		return Ref{}, false
 	}
 	s := a.sys.service(name)
@@ -63,11 +63,34 @@ func (c *Context) Service(name string) (Ref, bool) {
 	return s.ref(), true
 }
 
+// granted reports whether the actor has a grant for a service.
+func granted(a *actor, name string) bool {
+	return slices.ContainsFunc(a.rules.Load().grants, func(g mailbox.Grant) bool { return g.Service == name })
+}
+
 // services are those that the actor has grants for and that have been started.
 func (a *actor) services() (out []abi.Service) {
+	if p := a.sys.repeats.Load().of(a); p != nil {
+		if then := p.then[a.uid]; then != nil && !then.Inherits {
+			return p.services(a, then.Services)
+		}
+	}
 	for _, g := range a.rules.Load().grants {
 		if s := a.sys.service(g.Service); s != nil {
 			out = append(out, abi.Service{Name: g.Service, Ref: s.uid})
+		}
+	}
+	return out
+}
+
+// services are those that an actor had a grant for. One that is not there now has the ref that it had, unless the actor has the grant still:
+// then it was not there either.
+func (p *repeats) services(a *actor, names []string) (out []abi.Service) {
+	for _, name := range names {
+		if s := p.sys.service(name); s != nil {
+			out = append(out, abi.Service{Name: name, Ref: s.uid})
+		} else if d := p.sys.durable; d != nil && !granted(a, name) {
+			out = append(out, abi.Service{Name: name, Ref: d.lives.First(p.sys.services.uid, p.sys.services.path+"/"+name)})
 		}
 	}
 	return out

@@ -109,7 +109,11 @@ func (a *actor) quit(scr *scratch, reason string) {
 	default:
 		return
 	}
-	if !asksFirst(a) || a.parent == nil {
+	first := a.Lifetime() == supervision.Permanent
+	if p := a.sys.repeats.Load().of(a); p.oldRules(a) {
+		first = p.older.AsksFirst(&p.ahead, a.uid, first)
+	}
+	if !first || a.parent == nil {
 		a.stopNow(scr, reason, life.ByItself)
 		return
 	}
@@ -429,30 +433,8 @@ func (p parentIn) Fail(f *abi.Failure, escalated bool) {
 // Quit implements supervisor.Parent.
 func (p parentIn) Quit(reason string) {
 	past := p.sys.repeats.Load().of(p.actor)
-	if past != nil && past.decided.d == nil && !past.decided.last && !past.quitsYet(p.actor) {
+	if past != nil && past.decided.d == nil && !past.decided.last && !past.older.QuitsYet(&past.ahead, p.uid) {
 		return // none of its children was significant then
 	}
 	p.quit(p.scr, reason)
-}
-
-// asksFirst reports whether the supervisor is asked before the actor stops itself, as it is for a permanent one; in a repetition, whether it
-// was.
-func asksFirst(a *actor) bool {
-	now := a.props.life == supervision.Permanent
-	p := a.sys.repeats.Load().of(a)
-	switch {
-	case p == nil:
-	case p.ahead.Fates[a.uid].Quits > p.quits[a.uid]:
-		p.quits[a.uid]++
-		return true
-	case p.ahead.Fates[a.uid].Ended:
-		return false
-	}
-	return now
-}
-
-// quitsYet reports whether the records say that an actor stops, later than this.
-func (p *repeats) quitsYet(a *actor) bool {
-	fate := p.ahead.Fates[a.uid]
-	return fate.Ended || fate.Quits > p.quits[a.uid]
 }

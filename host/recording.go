@@ -29,7 +29,8 @@ func noteLife(a *actor, k record.Kind) {
 		l.Code = born(a.behaviour.(*guest))
 	}
 	if k == record.Began || k == record.Changed {
-		l.Limits = &a.rules.Load().limits
+		rules := ruledBy(a, true)
+		l.Limits, l.Rules = &a.rules.Load().limits, &rules
 	}
 	tellRecorder(a.sys, &record.Record{Kind: k, Actor: a.uid, Time: a.sys.time.Now(), Life: l})
 }
@@ -59,9 +60,9 @@ func noteRenewal(a *actor, m *sysmail.Msg, n *renewal) {
 	if m.Kind != sysmail.Restart || n.props == nil {
 		return
 	}
-	l := limitsAfter(a, n.props)
+	l, rules := limitsAfter(a, n.props), rulesAfter(a, n.props)
 	tellRecorder(a.sys, &record.Record{Kind: record.Changed, Actor: a.uid, Time: a.sys.time.Now(), Life: &record.Life{
-		Path: a.path, Type: a.props.typ, Args: argsOf(n.props), Parent: a.above, Incarnation: a.Incarnation() + 1, Limits: &l,
+		Path: a.path, Type: a.props.typ, Args: argsOf(n.props), Parent: a.above, Incarnation: a.Incarnation() + 1, Limits: &l, Rules: &rules,
 	}})
 }
 

@@ -102,13 +102,13 @@ func (a *actor) adopt(n *renewal) (before []Child) {
 		return before
 	}
 	args, l := argsOf(p), limitsAfter(a, p)
-	old := a.rules.Load().limits
+	old, was := a.rules.Load().limits, ruledBy(a, false)
 	changeRules(a, func(r *Props) {
 		r.limits, r.children, r.grants = l, p.children, p.grants
 		r.caps, r.compiled = p.caps, p.capabilities()
 		r.bindMessage()
 	})
-	if a.rules.Load().limits != old {
+	if is := ruledBy(a, false); a.rules.Load().limits != old || !is.Equal(&was) {
 		noteLife(a, record.Changed)
 	}
 	a.account.Note(account.Base, a.account.Of(account.Base)+int64(len(args)-len(a.args)))

@@ -1,5 +1,10 @@
 package host
 
+import (
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/spawning"
+)
+
 // renewal is what a restart changes of an actor.
 type renewal struct {
 	props *Props // nil: nothing
@@ -23,4 +28,12 @@ func limitsAfter(a *actor, p *Props) Limits {
 	l.SetDefaults()
 	l.Mailbox, l.MailboxBytes, l.Held, l.Tree = old.Mailbox, old.MailboxBytes, old.Held, old.Tree
 	return l
+}
+
+// rulesAfter are those of an actor that gets other props: lifetime and what becomes of messages do not change.
+func rulesAfter(a *actor, p *Props) record.Rules {
+	now := a.rules.Load()
+	x := record.Rules{Lifetime: now.life, Significant: now.significant, Letter: spawning.IsLetter(now.crashed), Redelivered: spawning.TimesOf(now.crashed)}
+	mayOf(p, &x)
+	return x
 }

@@ -52,8 +52,8 @@ func openRepeats(config any, props func(*record.Life) (any, error)) (rebuild.Por
 	p := &repeats{
 		props: props, at: &rebuild.PastClock{Clock: cfg.Clock}, turns: &rebuild.PastClock{Clock: cfg.Clock},
 		held: map[abi.Ref][]sysmail.Msg{}, early: map[abi.Ref][]*record.Record{}, left: map[abi.Ref]bool{},
-		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{}, quits: map[abi.Ref]int{}, ordered: map[abi.Ref]int{},
-		now: map[abi.Ref]Limits{}, known: map[abi.Ref]bool{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.Recorder),
+		hostRefs: map[abi.Ref]uint64{}, removed: map[abi.Ref]*actor{}, renewed: map[abi.Ref]int{},
+		unborn: map[abi.Ref]bool{}, known: map[abi.Ref]bool{}, then: map[abi.Ref]*record.Rules{}, states: map[abi.Ref]swap.Partial{}, renewals: map[abi.Ref]*record.Life{}, trials: saved.TrialsOf(cfg.Recorder),
 	}
 	cfg.Sweeps, cfg.Clock, cfg.Log = cfg.Clock, p.at, nil
 	s, err := New(c)
@@ -140,11 +140,15 @@ func (p *repeats) arm(scr *scratch) {
 	}
 }
 
-// limitTo has the limits of an actor be those that records state; nil: they are not known.
-func (p *repeats) limitTo(a *actor, l *Limits) {
+// limitTo has the limits and the rules of an actor be those that records state; nil: they are not known.
+func (p *repeats) limitTo(a *actor, l *Limits, r *record.Rules) {
 	if l != nil {
 		p.known[a.uid] = true
 		limitActor(a, *l)
+	}
+	if r != nil {
+		p.then[a.uid] = r.Of(p.then[a.above])
+		ruleActor(a, p.then[a.uid])
 	}
 }
 
@@ -161,33 +165,45 @@ func limitActor(a *actor, l Limits) {
 	}
 }
 
-// limitNow has an actor go on with its present limits, which the recorder is told of if they are not those of the records.
+// limitNow has an actor go on with its present limits and rules, which the recorder is told of if they are not those of the records.
 func (p *repeats) limitNow(a *actor) {
-	l, known := p.now[a.uid]
-	if parent := a.parent; !known {
-		if g, ok := parent.behaviour.(*guest); ok && a.props.spawned {
-			options := []byte(nil)
-			if kept := a.props.rare.Get().Options; kept != nil {
-				options = *kept
-			}
-			if props, err := g.childProps(a.props.typ, options); err == nil {
-				l, known = props.limits, true
-			}
-		} else if props := named(parent.rules.Load().children, a.Name()); props != nil {
-			l, known = props.limits, true
-		}
-	}
+	now, whole := p.present(a)
 	before := a.rules.Load().limits
-	if known {
-		present := a.rules.Load().Props
-		present.limits = l
-		present.limits.SetDefaults()
-		present.bindMessage()
-		limitActor(a, present.limits)
+	if whole {
+		l := a.rules.Load().Props
+		l.limits = now.limits
+		l.limits.SetDefaults()
+		l.bindMessage()
+		limitActor(a, l.limits)
 	}
-	if !p.known[a.uid] || a.rules.Load().limits != before {
+	then := p.then[a.uid]
+	ruleNow(a, now)
+	if rules := ruledBy(a, false); !p.known[a.uid] || then == nil || a.rules.Load().limits != before || !rules.Equal(then) {
 		noteLife(a, record.Changed)
 	}
+}
+
+// present are the props that an actor of the records would be made with now. It has their limits only if they are whole.
+func (p *repeats) present(a *actor) (now *Props, whole bool) {
+	g, ok := a.parent.behaviour.(*guest)
+	switch {
+	case ok && a.props.spawned:
+		options := []byte(nil)
+		if kept := a.props.rare.Get().Options; kept != nil {
+			options = *kept
+		}
+		props, err := g.childProps(a.props.typ, options)
+		if props.module != nil {
+			return &props, err == nil
+		}
+		return a.props, false
+	case a.parent == p.sys.user:
+		return a.props, true
+	}
+	if props := named(a.parent.rules.Load().children, a.Name()); props != nil {
+		return props, true
+	}
+	return a.props, false
 }
 
 // setAside takes what was posted to the actor. What is in no records is dealt with.
@@ -265,7 +281,7 @@ func (p *repeats) Apply(r *record.Record, x rebuild.Ahead) (err error) {
 		if a != nil && r.Life.Incarnation > a.Incarnation() {
 			p.renewals[a.uid] = r.Life
 		} else if a != nil {
-			p.limitTo(a, r.Life.Limits)
+			p.limitTo(a, r.Life.Limits, r.Life.Rules)
 		}
 		return nil
 	case r.Kind == record.Ended && !p.left[r.Actor]:
@@ -315,6 +331,15 @@ func (p *repeats) Apply(r *record.Record, x rebuild.Ahead) (err error) {
 
 // began makes an actor, unless the actor that has spawned it has made it.
 func (p *repeats) began(a *actor, r *record.Record) error {
+	if parent := p.sys.here(r.Life.Parent); a == nil && parent != nil && p.unborn[r.Actor] {
+		name, err := nameBelow(parent, r.Life.Path)
+		if err == nil {
+			a, err = p.born(parent, name, r)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Life.Path, err)
+		}
+	}
 	if a == nil {
 		parent := p.sys.here(r.Life.Parent)
 		x, err := p.props(r.Life)
@@ -341,7 +366,6 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 		if a, err = parent.spawn(nil, name, &props, r.Actor); err != nil {
 			return fmt.Errorf("%s: %w", r.Life.Path, err)
 		}
-		p.now[a.uid] = a.rules.Load().limits
 	}
 	if p.sys.durable != nil && !a.durable {
 		return notDurableNow(a.path)
@@ -349,7 +373,7 @@ func (p *repeats) began(a *actor, r *record.Record) error {
 	if a.path != r.Life.Path {
 		return fmt.Errorf("%s is %s in the records: its parent must start the children that it has had, in the same order, or be forgotten by the store", a.path, r.Life.Path)
 	}
-	p.limitTo(a, r.Life.Limits)
+	p.limitTo(a, r.Life.Limits, r.Life.Rules)
 	beginsWith(a, r.Life.Args)
 	if err := p.runs(a, r.Life.Code); err != nil {
 		return fmt.Errorf("%s: %w", r.Life.Path, err)
@@ -550,6 +574,10 @@ func (p *repeats) renewalOf(a *actor, s *record.Signal) *renewal {
 	}
 	props := a.rules.Load().Props
 	props.args, props.limits = Raw(l.Args), *l.Limits
+	if r := l.Rules; r != nil {
+		p.then[a.uid] = r
+		mayNow(a, &props, r)
+	}
 	return &renewal{&props}
 }
 
@@ -609,6 +637,7 @@ func (p *repeats) Forgotten(path string, ref abi.Ref) error {
 
 // Repeated implements rebuild.Port.
 func (p *repeats) Repeated() error {
+	p.beginRest()
 	p.over.Store(true)
 	return nil
 }
@@ -628,9 +657,6 @@ func (p *repeats) Release() {
 	if s.cfg.Log != nil {
 		s.logEvents(s.cfg.Log)
 	}
-	var all []*actor
-	s.table.Each(func(a *actor) { all = append(all, a) })
-	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
 	p.limits.Lock()
 	if p.released = true; s.durable != nil {
 		p.noteUnnoted()
@@ -639,6 +665,12 @@ func (p *repeats) Release() {
 		}
 	}
 	p.limits.Unlock()
+	p.beginRest()
+	p.at.At.Store(0)
+	p.turns.At.Store(0)
+	var all []*actor
+	s.table.Each(func(a *actor) { all = append(all, a) })
+	slices.SortFunc(all, func(a, b *actor) int { return cmp.Compare(a.uid, b.uid) })
 	for _, r := range p.owed {
 		tellRecorder(s, r)
 	}

@@ -80,8 +80,8 @@ func (p *repeats) back(r *dormant.Row, part []byte) error {
 		a.super.Family.SetCounters(w.AutoNames, w.HostRefs)
 		if a.tally.Turns.Store(a.turns); p.released {
 			p.limitNow(a)
-			delete(p.now, a.uid)
 			delete(p.known, a.uid)
+			delete(p.then, a.uid)
 		}
 		return &a.member, nil
 	})

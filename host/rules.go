@@ -2,9 +2,12 @@ package host
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 
 	"github.com/wasmactors/wasmactors/host/internal/likeness"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/host/spawning"
 	"github.com/wasmactors/wasmactors/internal/mailbox"
 )
 
@@ -80,4 +83,76 @@ func changeRules(a *actor, change func(p *Props)) {
 	r := rules{Props: a.rules.Load().Props}
 	change(&r.Props)
 	a.rules.Store(r.own())
+}
+
+// ruledBy are the rules of an actor as they are recorded; short: what it may do is left out where its parent may do the same.
+func ruledBy(a *actor, short bool) record.Rules {
+	r := a.rules.Load()
+	x := record.Rules{Lifetime: r.life, Significant: r.significant, Letter: spawning.IsLetter(r.crashed), Redelivered: spawning.TimesOf(r.crashed)}
+	if of := a.parent; short && of.parent != nil {
+		above := of.rules.Load()
+		if x.Inherits = above.compiled == r.compiled && unsafe.SliceData(above.grants) == unsafe.SliceData(r.grants) && len(above.grants) == len(r.grants); x.Inherits {
+			return x
+		}
+	}
+	mayOf(&r.Props, &x)
+	return x
+}
+
+// mayOf notes what an actor with props may do.
+func mayOf(p *Props, x *record.Rules) {
+	x.Send, x.Spawn, x.Stop = p.caps.Send, p.caps.Spawn, p.caps.Stop
+	for _, g := range p.grants {
+		x.Services = append(x.Services, g.Service)
+	}
+}
+
+// ruleActor has an actor that does not run go by recorded rules. Its grants stay: which services it had is p.then's.
+func ruleActor(a *actor, r *record.Rules) {
+	now := a.rules.Load()
+	want := now.Props
+	want.life, want.significant, want.crashed = r.Lifetime, r.Significant, crashedOf(r)
+	mayNow(a, &want, r)
+	setRules(a, now, &want)
+}
+
+// ruleNow has an actor that does not run go by its present props, grants apart, which no record changes.
+func ruleNow(a *actor, p *Props) {
+	now := a.rules.Load()
+	want := now.Props
+	want.life, want.significant, want.crashed, want.caps, want.compiled = p.life, p.significant, p.crashed, p.caps, p.capabilities()
+	setRules(a, now, &want)
+}
+
+// setRules changes the rules only where that makes a difference.
+func setRules(a *actor, now *rules, want *Props) {
+	if want.life != now.life || want.significant != now.significant || want.crashed != now.crashed || want.compiled != now.compiled {
+		changeRules(a, func(p *Props) { *p = *want })
+	}
+}
+
+// mayNow has props allow what records say, which inherit nothing.
+func mayNow(a *actor, p *Props, r *record.Rules) {
+	allows := func(c *Capabilities) bool {
+		return slices.Equal(c.Send, r.Send) && slices.Equal(c.Spawn, r.Spawn) && slices.Equal(c.Stop, r.Stop)
+	}
+	if r.Inherits || allows(&p.caps) {
+		return
+	}
+	if above := a.parent.rules.Load(); allows(&above.caps) {
+		p.caps, p.compiled = above.caps, above.compiled
+		return
+	}
+	*p = p.WithCapabilities(Capabilities{Send: r.Send, Spawn: r.Spawn, Stop: r.Stop})
+}
+
+// crashedOf is what records say of the message of a turn that fails.
+func crashedOf(r *record.Rules) CrashedMessage {
+	switch {
+	case r.Redelivered > 0:
+		return spawning.Redeliver(r.Redelivered)
+	case r.Letter:
+		return spawning.Letter()
+	}
+	return CrashedMessage{}
 }

@@ -153,7 +153,7 @@ func (g *shown) Node() Node {
 // Bounds implements window.Actor.
 func (g *shown) Bounds(x *Inspection) {
 	r := g.rules.Load()
-	x.Parts, x.Limits, x.Capabilities, x.Lifetime, x.Replies = g.account.Held(), r.limits, r.caps, g.props.life, int(g.replies.Load())
+	x.Parts, x.Limits, x.Capabilities, x.Lifetime, x.Replies = g.account.Held(), r.limits, r.caps, r.life, int(g.replies.Load())
 }
 
 // Visit implements window.Actor.

@@ -37,7 +37,7 @@ func childrenOf(a *actor) (all []saved.Child) {
 			continue
 		}
 		all = append(all, saved.Child{
-			Ref: k.uid, Name: k.Name(), Type: k.props.typ, Args: k.args, Lifetime: uint8(k.props.life), Significant: k.props.significant, Record: m.Record.State(),
+			Ref: k.uid, Name: k.Name(), Type: k.props.typ, Args: k.args, Lifetime: uint8(k.Lifetime()), Significant: k.Significant(), Record: m.Record.State(),
 			Orders: m.Orders, Suspended: m.Suspended,
 		})
 	}

@@ -159,27 +159,36 @@ type repeats struct {
 	owed    []*record.Record // decisions of the repetition itself
 	resumes map[abi.Ref]bool // actors that go on after a failure
 
-	fuel, memory uint64             // what the turn that is repeated could spend; 0: what the actor's limits say
-	now          map[abi.Ref]Limits // of actors that Go has spawned: their present limits
-	known        map[abi.Ref]bool   // actors whose limits are in the records
+	fuel, memory uint64                    // what the turn that is repeated could spend; 0: what the actor's limits say
+	known        map[abi.Ref]bool          // actors whose limits are in the records
+	then         map[abi.Ref]*record.Rules // of actors whose rules are, too: they inherit nothing
 
 	ahead    rebuild.Ahead      // of the record that is repeated
 	hostRefs map[abi.Ref]uint64 // how many refs of children an actor has given that are in records
 	renewed  map[abi.Ref]int    // how many renewals of an actor are repeated
-	ordered  map[abi.Ref]int    // how many orders an actor was given in the repetition
-	quits    map[abi.Ref]int    // how often the supervisor of an actor was asked before that stopped itself
+	older    rebuild.Older      // of lives without recorded rules
 	removed  map[abi.Ref]*actor // children that the props of their parent do not name now: their parents
-	unnoted  []*actor           // children whose beginning is in no record
+	unborn   map[abi.Ref]bool   // children whose beginning is in a later record
+	unbegun  []unbegun          // children that are in no record
+	unnoted  []*actor           // children whose beginning is in no record, and which were started
 
 	// bornOf is propsOfChild, of a child that has begun.
 	bornOf func(parent *actor, name, typ string, ref abi.Ref, code []byte) (Props, error)
 
 	over atomic.Bool // all is repeated, and what is spawned is new
 
-	limits   sync.Mutex // of now and known, while actors return
+	limits   sync.Mutex // of known and then, while actors return
 	released bool
 
 	flights rebuild.Flights[*actor]
+}
+
+// unbegun is a child that is in no record, and begins when all is repeated: what was decided meanwhile was not about it.
+type unbegun struct {
+	of   *actor
+	name string
+	make *Props
+	ref  abi.Ref
 }
 
 // tree is what the actors below one child of /user have in common.
@@ -353,6 +362,9 @@ func (p *repeats) lift(on bool) (over func()) {
 	p.sys.pool.Lift(on)
 	return func() { p.sys.pool.Lift(before) }
 }
+
+// oldRules reports whether it is not recorded by which rules an actor goes in what is repeated; p may be nil.
+func (p *repeats) oldRules(a *actor) bool { return p != nil && p.then[a.uid] == nil }
 
 // of is p if the actor repeats something.
 func (p *repeats) of(a *actor) *repeats {

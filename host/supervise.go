@@ -1,8 +1,6 @@
 package host
 
 import (
-	"time"
-
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/look"
@@ -68,8 +66,8 @@ func (p parentIn) Order(child *actor, o supervisor.Order) {
 	case supervisor.Stop:
 		m.Kind = sysmail.Stop
 	}
-	if past := p.sys.repeats.Load().of(p.actor); past != nil {
-		past.order(child, &m)
+	if past := p.sys.repeats.Load().of(p.actor); past.oldRules(child) {
+		past.older.Order(&past.ahead, child.uid, &m)
 	}
 	child.post(p.scr, m)
 }
@@ -118,23 +116,4 @@ func (a *actor) resetBackoff(scr *scratch) {
 	if a.parent != nil {
 		a.parent.post(scr, sysmail.Msg{Kind: sysmail.ResetBackoff, Kin: sysmail.Kin{Ref: a.uid}})
 	}
-}
-
-// order has an order to a child be the one that it was: a sibling of who has failed restarts, or stops if it is temporary, and it may be
-// another one now.
-func (p *repeats) order(child *actor, m *sysmail.Msg) {
-	all, n := p.ahead.Fates[child.uid].Orders, p.ordered[child.uid]
-	if p.ordered[child.uid]++; n >= len(all) {
-		return
-	}
-	was := all[n]
-	switch {
-	case m.Kind == sysmail.Stop && was.What == "restart":
-		m.Kind = sysmail.Restart
-	case m.Kind == sysmail.Restart && was.What == "stop":
-		m.Kind = sysmail.Stop
-	default:
-		return
-	}
-	m.How, m.Failure, m.Delay, m.Reason = sysmail.How(was.How), was.Failure, time.Duration(was.Delay), was.Reason
 }

@@ -136,8 +136,10 @@ func wrong(r *record.Record) string {
 		return "a message without a position"
 	case r.Kind == record.Refused && (r.Message.Position != 0 || len(r.Message.Payload) != 4):
 		return "a refusal of more than a message"
-	case r.Kind == record.Changed && r.Life.Limits == nil:
-		return "a change of nothing"
+	case r.Life != nil && r.Life.Limits == nil && (r.Kind == record.Changed || r.Life.Rules != nil):
+		return "a change of nothing, or rules without limits"
+	case r.Life != nil && r.Life.Rules != nil:
+		return r.Life.Rules.Wrong()
 	case r.Exchange != nil:
 		return r.Exchange.Wrong()
 	case r.Decision != nil:

@@ -20,7 +20,7 @@ import (
 // first turn, if it is not the next one; the messages, of which there is only the number if they are the next ones; with
 // more: a byte that says which of the other fields follow, and those; for each turn the number of its commands, times two, and
 // one if its end is marked, and the CRC-32C of each. Lives and signals have all their fields; those of limits that are not the
-// defaults. Kind 7 is all further kinds: another byte, behind the time, says which. Of a refusal: the kind, the sender, the
+// defaults, and behind them the rules, if there are any. Kind 7 is all further kinds: another byte, behind the time, says which. Of a refusal: the kind, the sender, the
 // correlation, the checksum.
 // Of an exchange of code: the way, one more if its state goes on in the next record; the fingerprint; version, state and the SDK's state
 // as the old code has saved them, fuel; a part of a state.
@@ -296,7 +296,7 @@ func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 	if l := r.Life; l != nil {
 		to = appendString(appendString(appendString(to, l.Path), l.Type), l.Args)
 		to = binary.LittleEndian.AppendUint64(to, uint64(l.Parent))
-		return appendLimits(appendString(appendUint(to, l.Incarnation), l.Code), l.Limits)
+		return appendLimits(appendString(appendUint(to, l.Incarnation), l.Code), l.Limits, l.Rules)
 	}
 	if r.Exchange != nil {
 		return appendExchange(to, r.Exchange)
@@ -322,7 +322,7 @@ func (c *shared) appendOther(to []byte, r *record.Record) []byte {
 func otherSize(r *record.Record) int {
 	n := headBytes + 32*binary.MaxVarintLen64
 	if l := r.Life; l != nil {
-		return n + len(l.Path) + len(l.Type) + len(l.Args) + len(l.Code)
+		return n + len(l.Path) + len(l.Type) + len(l.Args) + len(l.Code) + rulesSize(l.Rules)
 	}
 	if r.Exchange != nil {
 		return n + exchangeSize(r.Exchange)
@@ -359,8 +359,11 @@ func withLimits(n *[17]uint64) *view.Limits {
 // usualLimits are the defaults of this format.
 var usualLimits = [17]uint64{10_000, 16 << 20, 1_000_000_000, 0, 0, 4 << 20, 1 << 20, 1000, 1000, 10_000, 1000, 1000, 1000, 64 << 20}
 
+// withRules is the bit that says that rules come behind the limits. Releases that do not know it refuse the record.
+const withRules = 1 << len(usualLimits)
+
 // appendLimits writes which limits are not the usual ones, as a set of bits, and those; nothing if there are none.
-func appendLimits(to []byte, l *view.Limits) []byte {
+func appendLimits(to []byte, l *view.Limits, r *record.Rules) []byte {
 	if l == nil {
 		return to
 	}
@@ -370,13 +373,16 @@ func appendLimits(to []byte, l *view.Limits) []byte {
 			set |= 1 << i
 		}
 	}
+	if r != nil {
+		set |= withRules
+	}
 	to = appendUint(to, set)
 	for i, n := range all {
 		if set&(1<<i) != 0 {
 			to = appendUint(to, n)
 		}
 	}
-	return to
+	return appendRules(to, r)
 }
 
 func appendFailure(to []byte, f *abi.Failure) []byte {

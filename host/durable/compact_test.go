@@ -133,7 +133,28 @@ func randomRecord(r *rand.Rand) *record.Record {
 				}
 			}
 			x.Life.Limits = withLimits(&all)
+			if maybe() {
+				x.Life.Rules = randomRules(r)
+			}
 		}
+	}
+	return x
+}
+
+func randomRules(r *rand.Rand) *record.Rules {
+	maybe := func() bool { return r.IntN(2) == 0 }
+	list := func() (all []string) {
+		for range r.IntN(3) {
+			all = append(all, strings.Repeat("/**", r.IntN(5)))
+		}
+		return all
+	}
+	x := &record.Rules{Lifetime: supervision.Lifetime(r.IntN(3)), Significant: maybe(), Letter: maybe(), Inherits: maybe()}
+	if maybe() {
+		x.Redelivered = 1 + r.IntN(record.MostRedelivered)
+	}
+	if !x.Inherits {
+		x.Send, x.Spawn, x.Stop, x.Services = list(), list(), list(), list()
 	}
 	return x
 }

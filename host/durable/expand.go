@@ -141,7 +141,8 @@ func (p *parser) record(c *shared) *record.Record {
 	case record.Turned:
 		r.Entry = p.entry(at, tag)
 	case record.Began, record.Restarted, record.Ended, record.Changed:
-		r.Life = &record.Life{Path: p.string(), Type: p.string(), Args: p.data(), Parent: p.ref(), Incarnation: p.uint(), Code: p.data(), Limits: p.limits()}
+		r.Life = &record.Life{Path: p.string(), Type: p.string(), Args: p.data(), Parent: p.ref(), Incarnation: p.uint(), Code: p.data()}
+		r.Life.Limits, r.Life.Rules = p.limits()
 	case record.Took:
 		r.Signal = p.signal()
 	case record.Exchanged:
@@ -285,12 +286,12 @@ func (p *parser) outcome(e *record.Entry) {
 }
 
 // limits are nil if there is nothing left.
-func (p *parser) limits() *view.Limits {
+func (p *parser) limits() (*view.Limits, *record.Rules) {
 	if len(p.rest) == 0 {
-		return nil
+		return nil, nil
 	}
 	set, all := p.uint(), usualLimits
-	if set >= 1<<len(all) {
+	if set >= withRules<<1 {
 		p.fail("it has limits that are not known")
 	}
 	for i := range all {
@@ -298,7 +299,10 @@ func (p *parser) limits() *view.Limits {
 			all[i] = p.uint()
 		}
 	}
-	return withLimits(&all)
+	if set&withRules == 0 {
+		return withLimits(&all), nil
+	}
+	return withLimits(&all), p.rules()
 }
 
 func (p *parser) signal() *record.Signal {

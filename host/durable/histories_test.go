@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -100,6 +101,8 @@ type role struct {
 	Life      supervision.Lifetime
 	Signif    bool
 	Shutdown  supervision.Shutdown
+	Rights    int // 0: all
+	Services  int // a set of bits
 	Start     []act
 	Children  []role
 }
@@ -120,7 +123,7 @@ func full(path string) string {
 var durations = []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond, 2 * time.Second, time.Hour}
 
 func drawCmd(rt *rapid.T, deep int, hook bool) (c cmd) {
-	ops := []string{"send", "send", "ask", "stop", "watch", "watch", "unwatch", "timer", "timer", "repeat", "cancel", "receive", "stash", "unstash", "fail", "unhandled", "reset", "cancelask", "identify", "reply", "noreply", "stopself", "out", "askout"}
+	ops := []string{"send", "send", "ask", "stop", "watch", "watch", "unwatch", "timer", "timer", "repeat", "cancel", "receive", "stash", "unstash", "fail", "unhandled", "reset", "cancelask", "identify", "reply", "noreply", "stopself", "out", "askout", "serve"}
 	if hook {
 		ops = append(ops, "decide", "decide", "forward")
 	} else {
@@ -177,6 +180,8 @@ func drawRole(rt *rapid.T, name string, deep int) (r role) {
 	r.Life = rapid.SampledFrom([]supervision.Lifetime{supervision.Transient, supervision.Transient, supervision.Permanent, supervision.Temporary}).Draw(rt, "lifetime")
 	r.Signif = r.Life != supervision.Permanent && rapid.IntRange(0, 3).Draw(rt, "significant") == 0
 	r.Shutdown = rapid.SampledFrom([]supervision.Shutdown{supervision.ShutdownNever, supervision.ShutdownNever, supervision.ShutdownAny, supervision.ShutdownAll}).Draw(rt, "shutdown")
+	r.Rights = rapid.IntRange(0, 7).Draw(rt, "rights")
+	r.Services = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(rt, "services")
 	r.Start = drawActs(rt, 1, true)
 	if deep > 0 {
 		for i := range rapid.IntRange(0, 2).Draw(rt, "children") {
@@ -215,7 +220,7 @@ func (r role) of(base host.Props) host.Props {
 	case 6:
 		l.Tree.Actors = 3
 	}
-	p := puppetOf(base).WithArgs(host.Raw(scriptOf(nil, r.Start))).WithSupervision(s).WithLimits(l).WithLifetime(r.Life).WithSignificant(r.Signif)
+	p := r.rights(puppetOf(base)).WithArgs(host.Raw(scriptOf(nil, r.Start))).WithSupervision(s).WithLimits(l).WithLifetime(r.Life).WithSignificant(r.Signif)
 	switch {
 	case r.Crashed < 0:
 		p = p.WithCrashedMessage(host.DeadLetterCrashed())
@@ -228,6 +233,25 @@ func (r role) of(base host.Props) host.Props {
 	}
 	if kids != nil {
 		p = p.WithChildren(kids...)
+	}
+	return p
+}
+
+// rights are the props with what the actor may do.
+func (r role) rights(p host.Props) host.Props {
+	all := []string{"/**"}
+	switch r.Rights {
+	case 1:
+		p = p.WithCapabilities(host.Capabilities{Send: all, Stop: all})
+	case 2:
+		p = p.WithCapabilities(host.Capabilities{Send: []string{"/user/p0", "/user/p1/*", "/user/outside"}, Spawn: []string{"*"}})
+	case 3:
+		p = p.WithCapabilities(host.Capabilities{})
+	}
+	for i, name := range []string{"s1", "s2"} {
+		if r.Services&(1<<i) != 0 {
+			p = p.WithGrant(name, name)
+		}
 	}
 	return p
 }
@@ -373,6 +397,8 @@ func (c cmd) bytes(s *spawner) []byte {
 		return send("/user/outside", text(c.Path))
 	case "askout":
 		return abi.AppendAsk(nil, 0, "/user/outside", 10+c.Key, uint64(max(c.D, time.Millisecond)), nil, text("q"))
+	case "serve":
+		return abi.AppendAsk(nil, 0, "/system/s"+strconv.FormatUint(1+c.Key%2, 10), 10+c.Key, uint64(max(c.D, time.Millisecond)), nil, text("q"))
 	case "ask":
 		return abi.AppendAsk(nil, 0, path, 10+c.Key, uint64(max(c.D, time.Millisecond)), nil, script(rec(recAdd, 1), rec(recReport, 0)))
 	case "identify":
@@ -493,6 +519,11 @@ func (w *lived) begin(t testing.TB, late bool) (*Starting, error) {
 	})
 	if _, err := w.Spawn("outside", outside); err != nil {
 		return nil, err
+	}
+	for _, name := range []string{"s1", "s2"} {
+		if _, err := w.SpawnService(name, outside); err != nil {
+			return nil, err
+		}
 	}
 	back, err := x.Recover()
 	if err != nil {

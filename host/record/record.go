@@ -132,7 +132,7 @@ const (
 	Took                      // Signal: the actor begins to deal with it
 	Turned                    // Entry
 	Refused                   // Message, see Refusal: the actor was sent it and has not taken it in
-	Changed                   // Life: its limits are other ones from now on
+	Changed                   // Life: its limits or rules are other ones from now on
 	Exchanged                 // Exchange: it goes on with other code
 	Decided                   // Decision: what a strategy has said about the signal that the actor took last
 )
@@ -163,7 +163,7 @@ type Record struct {
 	Decision *Decision `cbor:"9,keyasint,omitempty"`
 }
 
-// Life is an actor. Its strategy and capabilities are its props', which are not recorded: see Decision for what a strategy has said.
+// Life is an actor. Its strategy is its props', which are not recorded: see Decision for what it has said.
 type Life struct {
 	Path        string  `cbor:"1,keyasint"` // with scheme and system
 	Type        string  `cbor:"2,keyasint"` // of its props
@@ -172,7 +172,9 @@ type Life struct {
 	Incarnation uint64  `cbor:"5,keyasint"`           // 0: the first
 	Code        []byte  `cbor:"6,keyasint,omitempty"` // identifies a guest's image; only where a life begins
 
-	Limits *view.Limits `cbor:"7,keyasint,omitempty"` // only where a life begins or its limits change; nil: they are not known
+	// Only where a life begins, or they change; nil: they are not known. Rules come with Limits, as earlier releases have only these.
+	Limits *view.Limits `cbor:"7,keyasint,omitempty"`
+	Rules  *Rules       `cbor:"8,keyasint,omitempty"`
 }
 
 // Message is a message as the mailbox has taken it in. What travels beside it within a process (values of Go, grants,

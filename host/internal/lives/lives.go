@@ -44,6 +44,11 @@ func (t *Table) Next(guardian abi.Ref, path string) (ref abi.Ref, ok bool) {
 	return abi.ChildRef(t.key(guardian, path), guardian.Node(), n), true
 }
 
+// First is the ref of the first life of an actor below a guardian, which need not be there.
+func (t *Table) First(guardian abi.Ref, path string) abi.Ref {
+	return abi.ChildRef(t.key(guardian, path), guardian.Node(), 0)
+}
+
 // key is the key of the refs of an actor's lives.
 func (t *Table) key(guardian abi.Ref, path string) abi.RefKey {
 	sum := sha256.Sum256([]byte(path))

@@ -20,9 +20,10 @@ import (
 // Version is the version of the bytes. It goes up with every field: a host that does not know all fields
 // would restore a different actor. Version 2 has the lookouts, version 3 mailbox and life, version 4 the
 // limits, version 5 the code of the next incarnation, version 6 what an actor has for going back to its old code, version 7 what is noted about
-// an actor with the actor instead of with its parent, version 8 what was asked of services. Versions from Oldest on are read.
+// an actor with the actor instead of with its parent, version 8 what was asked of services, version 9 the rules. Versions from Oldest on are
+// read.
 const (
-	Version = 8
+	Version = 9
 	Oldest  = 3
 )
 

@@ -6,6 +6,7 @@ import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/internal/supervisor"
+	"github.com/wasmactors/wasmactors/host/record"
 	"github.com/wasmactors/wasmactors/host/view"
 )
 
@@ -66,6 +67,8 @@ type Whole struct {
 	Next   []byte       `cbor:"33,keyasint,omitempty"` // what its next incarnation begins with, if that is not Code
 	Trial  *Trial       `cbor:"34,keyasint,omitempty"` // its code was exchanged, and it can go back
 	Noted  *Noted       `cbor:"35,keyasint,omitempty"` // nil in those of earlier releases
+
+	Rules *record.Rules `cbor:"36,keyasint,omitempty"` // nil in those of earlier releases; else they inherit nothing
 
 	Knows func(abi.Ref) bool `cbor:"-"` // actors of the checkpoint; not stored
 }
@@ -139,6 +142,10 @@ func (w *Whole) wrong() string {
 		return "its life is in a state that none can be in"
 	case w.Restart != nil != (w.Life == life.Restarting):
 		return "it has a restart, or lacks one"
+	case w.Rules != nil && w.Rules.Inherits:
+		return "its rules are another actor's"
+	case w.Rules != nil && w.Rules.Wrong() != "":
+		return w.Rules.Wrong()
 	}
 	lists := [][]Mail{w.Mail}
 	if w.Grace != nil {

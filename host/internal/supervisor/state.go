@@ -62,8 +62,9 @@ func (s *State) Concerns(child abi.Ref) bool {
 // Save is the state of the supervisor.
 func (s *Supervisor[C]) Save(ref func(C) abi.Ref) State {
 	x := State{Group: s.group.State()}
+	var nobody C
 	of := func(m *family.Member[C]) abi.Ref {
-		if m == nil {
+		if m == nil || m.Child == nobody { // see Load
 			return 0
 		}
 		return ref(m.Child)
