@@ -61,11 +61,15 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 		}
 		ref := at(n)
 		fate, about := p.ahead.Fates[ref]
+		if fate.Ended && !fate.Began && !p.oldRules(a) { // it could not be started
+			next = n + 1
+			continue
+		}
 		if (!about || fate.Began) && !p.ahead.Latest { // earlier releases may have no record of its beginning, and others of it
 			continue
 		}
 		next = n + 1
-		if about {
+		if about || p.oldRules(a) { // what was refused was not recorded then
 			_ = p.spawnAnew(a, scr, k.Name, &k.Props, ref)
 			continue
 		}
@@ -73,6 +77,15 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 	}
 	p.hostRefs[a.uid] = next
 	f.SetCounters(auto, max(next, end))
+}
+
+// unstarted says that a child that props name could not be started. For a durable parent that is recorded, as the end of a life that has
+// not begun: else it would begin with the next start of the system, if there is room then.
+func unstarted(a *actor, name, typ string, ref abi.Ref, err error) {
+	a.sys.logf(a, abi.LogError, "the child %q cannot be started: %v", name, err)
+	if a.durable && a.parent != nil {
+		tellRecorder(a.sys, &record.Record{Kind: record.Ended, Actor: ref, Time: a.sys.time.Now(), Life: &record.Life{Path: a.path + "/" + name, Type: typ, Parent: a.uid}})
+	}
 }
 
 // errRefusedThen is all that a repetition knows of a spawn that was refused.

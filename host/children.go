@@ -126,8 +126,9 @@ func (a *actor) startChildren(scr *scratch) {
 	for i := range children {
 		k := &children[i]
 		if a.child(k.Name) == nil {
-			if _, err := a.spawn(scr, k.Name, &k.Props, a.nextHostRef()); err != nil {
-				a.sys.logf(a, abi.LogError, "the child %q cannot be started: %v", k.Name, err)
+			ref := a.nextHostRef()
+			if _, err := a.spawn(scr, k.Name, &k.Props, ref); err != nil {
+				unstarted(a, k.Name, k.Props.typ, ref, err)
 			}
 		}
 	}

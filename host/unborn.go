@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/life"
 	"github.com/wasmactors/wasmactors/host/record"
 )
@@ -27,7 +26,7 @@ func (p *repeats) beginRest() {
 			p.err = err
 		})
 		if err != nil && now {
-			p.sys.logf(x.of, abi.LogError, "the child %q cannot be started: %v", x.name, err)
+			unstarted(x.of, x.name, x.make.typ, x.ref, err)
 		} else if err != nil {
 			p.unbegun = append(p.unbegun, x)
 		}
