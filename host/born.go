@@ -50,8 +50,9 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 			continue
 		}
 		next = n + 1
-		delete(lacks, name)
-		p.unborn[r.Actor] = true
+		if delete(lacks, name); r.Kind == record.Began { // else it could not be started
+			p.unborn[r.Actor] = true
+		}
 	}
 	for i := range children {
 		k := &children[i]
@@ -61,10 +62,6 @@ func (p *repeats) startChildren(a *actor, scr *scratch, children []Child) {
 		}
 		ref := at(n)
 		fate, about := p.ahead.Fates[ref]
-		if fate.Ended && !fate.Began && !p.oldRules(a) { // it could not be started
-			next = n + 1
-			continue
-		}
 		if (!about || fate.Began) && !p.ahead.Latest { // earlier releases may have no record of its beginning, and others of it
 			continue
 		}

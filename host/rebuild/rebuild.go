@@ -172,7 +172,7 @@ func causes(records []record.Record) (turns map[int][]*record.Record, last map[a
 	return turns, last
 }
 
-// births finds the children that have begun since the start of their parent or its last turn, by the place of that or of the signal that has
+// births finds the children that have begun, or could not be started, since the start of their parent or its last turn, by the place of that or of the signal that has
 // led to it, and the last such place of each actor. Between the turn of a start and its children the actor may take signals: they wait
 // until the turn is durable.
 func births(records []record.Record) (born map[int][]*record.Record, latest map[abi.Ref]int) {
@@ -182,7 +182,7 @@ func births(records []record.Record) (born map[int][]*record.Record, latest map[
 		r := &records[i]
 		at, before := taken[r.Actor]
 		switch {
-		case r.Kind == record.Began:
+		case r.Kind == record.Began, r.Kind == record.Ended && len(r.Life.Args) == 0:
 			if at, known := latest[r.Life.Parent]; known {
 				born[at] = append(born[at], r)
 			}

@@ -167,7 +167,7 @@ type Record struct {
 type Life struct {
 	Path        string  `cbor:"1,keyasint"` // with scheme and system
 	Type        string  `cbor:"2,keyasint"` // of its props
-	Args        []byte  `cbor:"3,keyasint"` // CBOR
+	Args        []byte  `cbor:"3,keyasint"` // CBOR; of Ended also empty: it has not begun, as its parent could not start it
 	Parent      abi.Ref `cbor:"4,keyasint"`
 	Incarnation uint64  `cbor:"5,keyasint"`           // 0: the first
 	Code        []byte  `cbor:"6,keyasint,omitempty"` // identifies a guest's image; only where a life begins
