@@ -31,9 +31,7 @@ func blamed(err error) error {
 		return record.Refuse(abi.FailureMemoryLimit, fmt.Errorf("%w (%w)", errFull, err))
 	case errors.Is(err, errKind), errors.Is(err, errStart):
 		return record.Refuse(abi.FailureInit, err) // it would fail again
-	}
-	var b bound
-	if errors.As(err, &b) {
+	case errors.As(err, new(bound)):
 		return record.Refuse(abi.FailureMemoryLimit, err)
 	}
 	return err

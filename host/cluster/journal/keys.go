@@ -26,6 +26,7 @@ type key struct {
 	records int   // how many they are
 	kept    int64 // bytes of what is in memory of it
 	whole   bool  // it is being written anew
+	unfit   bool  // it is not, as all that it has does not fit into a record
 
 	behind *storing // waits until that is so, see room.go; nil: nothing does
 	tries  int      // to make room for it
@@ -419,7 +420,7 @@ func (j *Journal) stored(s *storing) {
 // a log that takes no other records has room again only by that. It reports whether it has begun to: then what waits for it goes on by itself.
 func (j *Journal) renew(k *key, full bool) bool {
 	j.mu.Lock()
-	due := k.last != 0 && !k.whole && !k.broken
+	due := k.last != 0 && !k.whole && !k.unfit && !k.broken
 	if full {
 		due = due && k.records > 1
 	} else {
@@ -440,6 +441,9 @@ func (j *Journal) renew(k *key, full bool) bool {
 	}
 	b := f.encode()
 	if len(b) > cluster.MaxRecord {
+		j.mu.Lock()
+		k.whole, k.unfit = false, true
+		j.mu.Unlock()
 		j.refuse("%s needs %d bytes in one record, at most %d: it is not written anew", k.id, len(b), cluster.MaxRecord)
 		return false
 	}
