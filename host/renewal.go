@@ -1,9 +1,6 @@
 package host
 
-import (
-	"github.com/wasmactors/wasmactors/host/record"
-	"github.com/wasmactors/wasmactors/host/spawning"
-)
+import "github.com/wasmactors/wasmactors/host/record"
 
 // renewal is what a restart changes of an actor.
 type renewal struct {
@@ -32,8 +29,7 @@ func limitsAfter(a *actor, p *Props) Limits {
 
 // rulesAfter are those of an actor that gets other props: lifetime and what becomes of messages do not change.
 func rulesAfter(a *actor, p *Props) record.Rules {
-	now := a.rules.Load()
-	x := record.Rules{Lifetime: now.life, Significant: now.significant, Letter: spawning.IsLetter(now.crashed), Redelivered: spawning.TimesOf(now.crashed)}
+	x := lifeOf(&a.rules.Load().Props)
 	mayOf(p, &x)
 	return x
 }

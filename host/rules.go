@@ -88,7 +88,7 @@ func changeRules(a *actor, change func(p *Props)) {
 // ruledBy are the rules of an actor as they are recorded; short: what it may do is left out where its parent may do the same.
 func ruledBy(a *actor, short bool) record.Rules {
 	r := a.rules.Load()
-	x := record.Rules{Lifetime: r.life, Significant: r.significant, Letter: spawning.IsLetter(r.crashed), Redelivered: spawning.TimesOf(r.crashed)}
+	x := lifeOf(&r.Props)
 	if of := a.parent; short && of.parent != nil {
 		above := of.rules.Load()
 		if x.Inherits = above.compiled == r.compiled && unsafe.SliceData(above.grants) == unsafe.SliceData(r.grants) && len(above.grants) == len(r.grants); x.Inherits {
@@ -97,6 +97,11 @@ func ruledBy(a *actor, short bool) record.Rules {
 	}
 	mayOf(&r.Props, &x)
 	return x
+}
+
+// lifeOf are the rules of an actor with props, without what it may do.
+func lifeOf(p *Props) record.Rules {
+	return record.Rules{Lifetime: p.life, Significant: p.significant, Letter: spawning.IsLetter(p.crashed), Redelivered: spawning.TimesOf(p.crashed)}
 }
 
 // mayOf notes what an actor with props may do.

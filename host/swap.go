@@ -37,11 +37,10 @@ func init() {
 // who has no turn to take: what a turn waits for there, as its record, comes when the caller lets time pass.
 func visited(ctx context.Context, a *actor, f func()) bool {
 	l := a.lookAt(f)
+	for a.sys.cfg.Manual && !l.IsOver() && a.sys.disp.Step() {
+	}
 	if !a.sys.cfg.Manual {
 		l.Wait(ctx)
-		return l.Done()
-	}
-	for !l.IsOver() && a.sys.disp.Step() {
 	}
 	return l.Done()
 }

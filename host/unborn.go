@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/wasmactors/wasmactors/host/internal/life"
@@ -38,7 +37,7 @@ func (p *repeats) born(parent *actor, name string, r *record.Record) (a *actor, 
 	delete(p.unborn, r.Actor)
 	props, err := p.bornOf(parent, name, r.Life.Type, r.Actor, r.Life.Code)
 	if err == nil {
-		err = cmp.Or(p.step(parent, r, nil, func(scr *scratch) { a, err = parent.spawn(scr, name, &props, r.Actor) }), err)
+		err = p.step(parent, r, nil, func(scr *scratch) { a, p.err = parent.spawn(scr, name, &props, r.Actor) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the child %q: %w", name, err)

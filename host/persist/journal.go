@@ -334,10 +334,8 @@ func (j *Journal) Prepare(t *record.Turn) (x Turn, ours bool, err error) {
 // refused is an error about what an actor has stored.
 func refused(err error) error {
 	kind := abi.FailureABIViolation
-	var limit *LimitError
-	var turn *TurnTooLargeError
 	switch {
-	case errors.As(err, &limit), errors.As(err, &turn):
+	case errors.As(err, new(*LimitError)), errors.As(err, new(*TurnTooLargeError)):
 		kind = abi.FailureMemoryLimit
 	case errors.Is(err, errNoEvents): // no restart gives it other code
 		kind = abi.FailureInit
