@@ -298,7 +298,7 @@ func TestInboxesHearOfTheLastEnds(t *testing.T) {
 	waitFor(t, "the question", func() bool { return s.table.Get(one.UID()).tally.Turns.Load() == 1 })
 	s.outside.Close()
 	for _, ref := range []Ref{one, two} {
-		s.notifyEnd(nil, in.Ref().UID(), ref.UID(), "stopped") // what comes too late
+		s.notifyEnd(nil, in.Ref().UID(), ref, "stopped") // what comes too late
 	}
 	var got []string
 	for {

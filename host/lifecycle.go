@@ -400,7 +400,7 @@ func (a *actor) finishStop(scr *scratch) {
 		a.parent.post(scr, m)
 	}
 	for _, uid := range a.work.Watch.Watchers() {
-		a.sys.notifyEnd(scr, uid, a.uid, a.reason)
+		a.sys.notifyEnd(scr, uid, a.ref(), a.reason)
 	}
 	a.work.Watch.Clear()
 	a.sys.lookouts.Drop(a, "")

@@ -81,7 +81,11 @@ func (a *actor) signalled(scr *scratch, m *signal.Signal) {
 	case signal.Terminated:
 		if a.work.Watch.Watching(m.From) { // else it was ended in between
 			e := scr.newEnvelope()
-			a.work.News(e, m.From, m.Reason)
+			path := m.Path
+			if a.durable { // its log has no paths of others
+				path = ""
+			}
+			a.work.News(e, m.From, path, m.Reason)
 			a.insist(scr, e)
 		}
 	case signal.Unanswered:
@@ -102,8 +106,8 @@ func (a *actor) signalled(scr *scratch, m *signal.Signal) {
 }
 
 // notifyEnd tells a watcher that an actor has gone.
-func (s *System) notifyEnd(scr *scratch, watcher, uid abi.Ref, reason string) {
-	s.signal(scr, watcher, signal.Signal{Kind: signal.Terminated, From: uid, Reason: reason})
+func (s *System) notifyEnd(scr *scratch, watcher abi.Ref, of Ref, reason string) {
+	s.signal(scr, watcher, signal.Signal{Kind: signal.Terminated, From: of.UID(), Path: of.URI(), Reason: reason})
 }
 
 // abandoned tells handles that the ask which they observe is over.

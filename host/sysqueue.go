@@ -162,7 +162,7 @@ func (a *actor) tooLate(scr *scratch, m *sysmail.Msg) {
 		m.Look.Gone()
 	case m.Kind != sysmail.Signal:
 	case m.Signal.Kind == signal.Watch:
-		a.sys.notifyEnd(scr, m.Signal.From, a.uid, a.reason)
+		a.sys.notifyEnd(scr, m.Signal.From, a.ref(), a.reason)
 	case m.Signal.Kind == signal.Observe:
 		a.sys.abandoned(scr, m.Signal.From)
 	}

@@ -39,3 +39,21 @@ func (n *Node) Handing() bool {
 	defer n.mu.Unlock()
 	return n.running && len(n.arrivals) == 0
 }
+
+// NamesFailed is the version since which signals have paths.
+const NamesFailed = namesFailed
+
+// Frames are the whole frames of a packet, for tests.
+func Frames(packet []byte) (frames [][]byte) {
+	p, err := decodePacket(packet)
+	if err != nil {
+		return nil
+	}
+	for rest := p.units; len(rest) > 0; {
+		var u unit
+		if u, rest, _ = nextUnit(rest); !u.more {
+			frames = append(frames, u.part)
+		}
+	}
+	return frames
+}

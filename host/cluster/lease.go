@@ -69,7 +69,7 @@ func (n *Node) take() {
 		return
 	}
 	n.tried[best] = true
-	self := Member{Number: best, ID: n.cfg.ID, Name: n.cfg.Name, Roles: n.cfg.Roles, Zone: n.cfg.Zone, Oldest: version, Newest: NamesBundles, Identity: n.cfg.Identity}
+	self := Member{Number: best, ID: n.cfg.ID, Name: n.cfg.Name, Roles: n.cfg.Roles, Zone: n.cfg.Zone, Oldest: version, Newest: namesFailed, Identity: n.cfg.Identity}
 	began, once := n.since(), false
 	value := self.encode()
 	n.later = append(n.later, func() {

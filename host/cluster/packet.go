@@ -21,9 +21,13 @@ const (
 	unitMore   = 1 // the next unit continues the frame
 )
 
-// NamesBundles is the newest version of the protocol: tables of kinds are those of a bundle, see package shard. Packets and entries of nodes are
-// as before.
+// NamesBundles is the version of the protocol since which tables of kinds are those of a bundle, see package shard. Packets and
+// entries of nodes are as before.
 const NamesBundles = 3
+
+// namesFailed is the newest version of the protocol: what says that an actor has ended, or that its turn has failed, has the actor's
+// path. Nodes that do not understand it get signals without.
+const namesFailed = 4
 
 // packet is one of them. Its units share its memory.
 type packet struct {

@@ -70,6 +70,9 @@ func (p *pair) carry(to abi.Ref, m *network.Message, g *signal.Signal) error {
 
 // carrySignal takes a signal: one must not be lost alone, so that beyond twice the credit the pair begins anew.
 func (p *pair) carrySignal(to abi.Ref, g *signal.Signal) error {
+	if g.Path != "" && p.peer.Newest < namesFailed {
+		g.Path = "" // Outlet.Signal has made it for this call
+	}
 	frame := network.AppendSignal(nil, g)
 	if !p.fits(len(frame), 2*p.node.cfg.Credit) {
 		p.begin("too much waits for it")

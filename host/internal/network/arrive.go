@@ -81,9 +81,9 @@ func (p port) take(to abi.Ref, m *Message, g *signal.Signal, c *mailbox.Cache) e
 	if g != nil {
 		arrived := *g
 		if g.Kind == signal.Unanswered {
-			arrived.Err = ErrorOf(g.Code, g.Reason)
+			arrived.Path, arrived.Err = "", ErrorOf(g.Code, g.Reason)
 			if kind, ok := g.Code.FailureKind(); ok {
-				arrived.Err = &errs.TurnError{Ref: p.refOf(g.From), Failure: &abi.Failure{Kind: kind, Reason: g.Reason}}
+				arrived.Err = &errs.TurnError{Ref: p.refOf(g.From, g.Path), Failure: &abi.Failure{Kind: kind, Reason: g.Reason}}
 			}
 		}
 		if !p.home.Signal(to, arrived) && g.Kind == signal.Watch {
@@ -109,11 +109,14 @@ func (p port) take(to abi.Ref, m *Message, g *signal.Signal, c *mailbox.Cache) e
 	return nil
 }
 
-// refOf is the ref of an actor that another node speaks of. Its path is not known here unless it is of this node: the text says
-// where it is.
-func (p port) refOf(uid abi.Ref) ref.Ref {
-	if uid == 0 || uid.Node() == p.node {
+// refOf is the ref of an actor that another node speaks of, with the path that it says. One of an earlier release says none, and
+// the text says where the actor is.
+func (p port) refOf(uid abi.Ref, path string) ref.Ref {
+	switch {
+	case uid == 0 || uid.Node() == p.node:
 		return p.home.RefOf(uid)
+	case path != "":
+		return ref.Of(uid, path)
 	}
 	return ref.Of(uid, fmt.Sprintf("the actor on node %d that was asked", uid.Node()))
 }

@@ -3,9 +3,11 @@ package network
 import (
 	"encoding/binary"
 	"math/bits"
+	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/signal"
+	"github.com/wasmactors/wasmactors/host/ref"
 )
 
 // Marks are what a message is besides its kind, as a set.
@@ -130,7 +132,7 @@ func decode(frame []byte, into *Message, d *Decoder) (*Message, *signal.Signal, 
 	}
 	switch frame[0] {
 	case frameSignal:
-		if s, err := signal.Decode(frame[1:]); err == nil {
+		if s, err := signal.Decode(frame[1:]); err == nil && (s.Path == "" || isPath(s.From, s.Path)) {
 			return nil, &s, nil
 		}
 	case frameMessage:
@@ -139,6 +141,21 @@ func decode(frame []byte, into *Message, d *Decoder) (*Message, *signal.Signal, 
 		}
 	}
 	return nil, nil, ErrMalformed
+}
+
+// isPath reports whether a text may be the full path of an actor: one that says the actor's node.
+func isPath(of abi.Ref, path string) bool {
+	node, elements, uid, ok := ref.Far(path)
+	if !ok || uid != 0 || node != of.Node() || len(elements) == 0 {
+		return false
+	}
+	for _, x := range elements {
+		if !abi.ValidName([]byte(x)) {
+			return false
+		}
+	}
+	system, _, _ := strings.Cut(strings.TrimPrefix(path, ref.Scheme), "@")
+	return abi.ValidName([]byte(system))
 }
 
 func (m *Message) decode(b []byte, d *Decoder) bool {

@@ -81,12 +81,37 @@ func TestWhatNoHostSendsIsRefused(t *testing.T) {
 	}
 }
 
+// A path is that of an actor of the node that the signal is about: a node can make up no other.
+func TestPathsOfSignals(t *testing.T) {
+	of := abi.Ref(2)<<54 | 1
+	for path, want := range map[string]bool{
+		"wasm://b@2/user/y":        true,
+		"wasm://b@2/user/y/~20.a":  true,
+		"wasm://b@3/user/y":        false,
+		"wasm://b/user/y":          false,
+		"wasm://b@2/":              false,
+		"wasm://b@2/user//y":       false,
+		"wasm://b@2/user/y#" + "9": false,
+		"wasm://b@2/user/a b":      false,
+		"wasm://b@2/user/..":       false,
+		"wasm://b c@2/user/y":      false,
+		"/user/y":                  false,
+	} {
+		_, s, err := Decode(AppendSignal(nil, &signal.Signal{Kind: signal.Terminated, From: of, Path: path}))
+		if got := err == nil && s.Path == path; got != want {
+			t.Errorf("%q: %v, %v", path, s, err)
+		}
+	}
+}
+
 // Whatever arrives, what is accepted is written the same way.
 func FuzzDecode(f *testing.F) {
 	for _, m := range messages {
 		f.Add(AppendMessage(nil, &m))
 	}
 	f.Add(AppendSignal(nil, &signal.Signal{Kind: signal.Kill}))
+	f.Add(AppendSignal(nil, &signal.Signal{Kind: signal.Terminated, From: 2<<54 | 1, Path: "wasm://b@2/user/y", Reason: "stopped"}))
+	f.Add(AppendSignal(nil, &signal.Signal{Kind: signal.Unanswered, From: 2<<54 | 1, Correlation: 5, Code: signal.Failed, Path: "wasm://b@2/user/y"}))
 	var d Decoder
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, s, err := Decode(b)

@@ -72,7 +72,10 @@ func (o *Outlet) Signal(to abi.Ref, m *signal.Signal) bool {
 	far := *m
 	if m.Err != nil {
 		far.Code, far.Reason = CodeAndText(m.Err)
-		far.Err = nil
+		far.Path, far.Err = pathOf(m.From, m.Err), nil
+	}
+	if !isPath(m.From, far.Path) {
+		far.Path = ""
 	}
 	return c.Carry(to, nil, &far) == nil
 }
@@ -83,6 +86,15 @@ func CodeAndText(err error) (signal.Code, string) {
 		return signal.Failed + signal.Code(failed.Failure.Kind), failed.Failure.Reason
 	}
 	return CodeOf(err), err.Error()
+}
+
+// pathOf is the full path of the actor whose turn has failed; empty if the error says none.
+func pathOf(uid abi.Ref, err error) string {
+	failed := (*errs.TurnError)(nil)
+	if !errors.As(err, &failed) || failed.Failure == nil || failed.Ref.UID() != uid {
+		return ""
+	}
+	return failed.Ref.URI()
 }
 
 // Elsewhere is where a message for the text of a ref, or the full path, of an actor on another node goes: to a ref, or to

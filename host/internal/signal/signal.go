@@ -32,8 +32,11 @@ func (k Kind) String() string {
 	return ""
 }
 
-// MaxReason bounds Reason, in bytes.
-const MaxReason = 512
+// Bounds of Reason and Path, in bytes.
+const (
+	MaxReason = 512
+	MaxPath   = 1 << 10
+)
 
 // Signal is one signal. Which fields it has depends on its kind; all others are zero.
 type Signal struct {
@@ -43,7 +46,8 @@ type Signal struct {
 	From, Other abi.Ref
 	Correlation uint64
 	Reason      string
-	Err         error // Unanswered, within a node: the error itself; Reason is empty then
+	Path        string // Terminated, and Unanswered with the code of a failed turn: the full path of From; empty: not known
+	Err         error  // Unanswered, within a node: the error itself; Reason is empty then
 }
 
 // Text is why something has ended, or will not be answered.

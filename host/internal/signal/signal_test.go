@@ -16,6 +16,8 @@ var each = []Signal{
 	{Kind: Terminated, From: 7, Reason: "stopped"},
 	{Kind: Unanswered, From: 7, Correlation: 1 << 63, Reason: "höher", Code: Failed + Code(abi.FailureTrap)},
 	{Kind: Unanswered, Correlation: 1, Code: 3},
+	{Kind: Terminated, From: 7, Reason: "stopped", Path: "wasm://a@2/user/ö"},
+	{Kind: Unanswered, From: 7, Correlation: 1, Code: Failed + Code(abi.FailureTrap), Path: strings.Repeat("x", MaxPath)},
 	{Kind: Delegate, From: 7, Other: 8, Correlation: 9},
 	{Kind: Observe, From: 7, Correlation: 9},
 	{Kind: Observe, From: 7},
@@ -58,6 +60,9 @@ func TestSignalsThatAreNotWholeAreRefused(t *testing.T) {
 		"an observer of another kind":      {Kind: Observe, From: 1, Once: true},
 		"a code where there is no error":   {Kind: Stop, Code: 1},
 		"a reason where nothing has ended": {Kind: Unwatch, From: 1, Reason: "x"},
+		"a path where nothing has ended":   {Kind: Watch, From: 1, Path: "x"},
+		"a path of who has not failed":     {Kind: Unanswered, From: 1, Correlation: 1, Code: 3, Path: "x"},
+		"a path of nobody":                 {Kind: Unanswered, Correlation: 1, Code: Failed, Path: "x"},
 		"an abandoned ask of somebody":     {Kind: Abandoned, From: 1},
 	} {
 		if got, err := Decode(Append(nil, &s)); !errors.Is(err, ErrMalformed) {
@@ -68,7 +73,12 @@ func TestSignalsThatAreNotWholeAreRefused(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"nothing":           nil,
 		"a kind only":       {byte(Kill)},
-		"an unknown flag":   {byte(Kill), 2, 0, 0, 0, 0},
+		"an unknown flag":   {byte(Kill), 4, 0, 0, 0, 0},
+		"a path of 0 bytes": {byte(Terminated), 2, 0, 7, 0, 0, 0},
+		"half a path":       {byte(Terminated), 2, 0, 7, 0, 0, 2, 'x'},
+		"a padded path":     {byte(Terminated), 2, 0, 7, 0, 0, 0x81, 0, 'x'},
+		"a path, no text":   {byte(Terminated), 2, 0, 7, 0, 0, 1, 0xff},
+		"a path too long":   append([]byte{byte(Terminated), 2, 0, 7, 0, 0, 0x81, 8}, make([]byte, MaxPath+1)...),
 		"half a ref":        {byte(Unwatch), 0, 0, 0x80},
 		"a padded number":   {byte(Kill), 0, 0, 0x80, 0, 0, 0},
 		"a reason too long": append(bytes.Clone(whole), 'x'),
@@ -90,6 +100,16 @@ func TestReasonsAreCut(t *testing.T) {
 		s, err := Decode(Append(nil, &Signal{Kind: Stop, Reason: text}))
 		if err != nil || s.Reason != want {
 			t.Errorf("%q, %v", s.Reason, err)
+		}
+	}
+}
+
+// What cannot be encoded of a path is left out: half a path would be that of another actor.
+func TestPathsAreLeftOut(t *testing.T) {
+	for _, path := range []string{strings.Repeat("x", MaxPath+1), "a\xffb"} {
+		s, err := Decode(Append(nil, &Signal{Kind: Terminated, From: 7, Path: path, Reason: "stopped"}))
+		if err != nil || s.Path != "" || s.Reason != "stopped" {
+			t.Errorf("%+v, %v", s, err)
 		}
 	}
 }

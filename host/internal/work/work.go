@@ -3,6 +3,7 @@
 package work
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -470,11 +471,12 @@ func (w *Work) Ring(o Owner, x *Alarm) {
 	}
 }
 
-// News sets what an envelope tells of the end of an actor that is watched. The mailbox's order puts it behind everything
+// News sets what an envelope tells of the end of an actor that is watched; path is what the actor's host says, empty if it says
+// none. The mailbox's order puts it behind everything
 // that the actor had sent.
-func (w *Work) News(e *mailbox.Envelope, uid abi.Ref, reason string) {
+func (w *Work) News(e *mailbox.Envelope, uid abi.Ref, path, reason string) {
 	e.Kind, e.Sender = abi.KindTerminated, uid
-	if path := w.Watch.Path(uid); path != "" {
+	if path = cmp.Or(path, w.Watch.Path(uid)); path != "" {
 		e.Value = EndedPath(path)
 	}
 	e.Payload = message.AppendText(e.Payload, reason)

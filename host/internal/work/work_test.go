@@ -179,7 +179,7 @@ func TestWhatStillCounts(t *testing.T) {
 	}
 	timer, receive, timeout := o.mail[0], o.mail[1], o.mail[2]
 	news := &mailbox.Envelope{}
-	w.News(news, 5, "stopped")
+	w.News(news, 5, "", "stopped")
 	if PathOfEnded(news) != "wasm://s/user/a" || news.Sender != 5 || news.Kind != abi.KindTerminated {
 		t.Fatalf("%+v", news)
 	}

@@ -3,7 +3,6 @@ package testnet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -187,7 +186,7 @@ func TestAsk(t *testing.T) {
 	}
 	var failed *host.TurnError
 	if m := p.ask(p.a, y, "fail"); !errors.As(m.Err(), &failed) || failed.Failure.Kind != abi.FailureGuestError || failed.Ref.UID() != y.UID() ||
-		!strings.HasPrefix(m.Err().Error(), fmt.Sprintf("host: the actor on node %d that was asked has failed: ", y.UID().Node())) {
+		failed.Ref != y || !strings.HasPrefix(m.Err().Error(), "host: /user/y has failed: ") {
 		t.Errorf("%v", m.Err())
 	}
 	gone := p.spawn(p.b, "gone", quiet)
@@ -223,10 +222,35 @@ func TestForward(t *testing.T) {
 		dies := p.spawn(s, "d"+name, func(*host.Context, host.Message) error { return errors.New("no") })
 		y = p.spawn(p.b, "w"+name, func(ctx *host.Context, m host.Message) error { return ctx.Forward(dies) })
 		var failed *host.TurnError
-		if m := p.ask(p.a, y, "hi"); !errors.As(m.Err(), &failed) {
+		if m := p.ask(p.a, y, "hi"); !errors.As(m.Err(), &failed) || failed.Ref != dies {
 			t.Errorf("%s: %v", name, m.Err())
 		}
 	}
+}
+
+// The paths of actors that fail and end are told by their node, also to who knows only their refs: an actor in Go finds them
+// in what it is told of the end, and in the text in the place of an answer.
+func TestPathsOfWhatFailsElsewhere(t *testing.T) {
+	p := join(t)
+	y := p.spawn(p.b, "y", func(_ *host.Context, m host.Message) error { return errors.New("as asked") })
+	var got []string
+	x := p.spawn(p.a, "x", func(ctx *host.Context, m host.Message) error {
+		switch m.Kind {
+		case abi.KindMessage:
+			ref := mustRef(t, ctx.System(), y.UID())
+			return errors.Join(ctx.Watch(ref), ctx.Ask(ref, "fail", 1, far))
+		case abi.KindTerminated:
+			got = append(got, m.Sender.URI())
+		default:
+			got = append(got, text(m))
+		}
+		return nil
+	})
+	_ = p.a.Tell(x, "go")
+	p.run(far)
+	p.b.Stop(y)
+	p.run(far)
+	p.equal("got", got, []string{"host: /user/y has failed: guest_error: as asked", "wasm://b@2/user/y"})
 }
 
 // Watch (B10 to B13): of an end, after everything that was sent before; of one that has ended; not any more. From outside, too.
