@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The bundle of docs/guide/asking.md, with guests that take their messages in batches.
@@ -22,7 +23,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go"})
+	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go", CacheDir: servicetest.CacheDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

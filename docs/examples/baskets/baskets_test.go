@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/persist"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The bundle of docs/guide/event-sourcing.md: a basket is what it was when the run before has ended, and of an empty one nothing is kept.
@@ -25,7 +26,7 @@ func TestBundle(t *testing.T) {
 	}
 	m.Store.Path = filepath.Join(t.TempDir(), "state")
 	for run, want := range []string{"map[jam:1 tea:1]", "map[jam:2 tea:2]", "map[]"} {
-		b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go", Allow: func([]bundle.Reach) error { return nil }})
+		b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go", CacheDir: servicetest.CacheDir(), Allow: func([]bundle.Reach) error { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

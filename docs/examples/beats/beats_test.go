@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The timers of docs/guide/timers.md, in Go and in a guest of standard Go, which batches: fixed rate
@@ -36,7 +37,7 @@ func TestTimersInAGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go"})
+	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go", CacheDir: servicetest.CacheDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The bundle of docs/guide/messages.md: a clerk buys at the shop, and so does Go.
@@ -23,7 +24,7 @@ func TestBundle(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go"})
+	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go", CacheDir: servicetest.CacheDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

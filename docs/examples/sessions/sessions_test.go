@@ -11,6 +11,7 @@ import (
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
 	"github.com/wasmactors/wasmactors/host/keyed"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // The bundle of docs/guide/keyed.md: each user has a cart, which ends when it is idle, and begins
@@ -25,7 +26,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go"})
+	b, err := bundle.Open(ctx, m, bundle.Options{Compiler: "go", CacheDir: servicetest.CacheDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/bundle"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 )
 
 // notes is an actor that notes what it is told.
@@ -103,7 +104,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(t.Context(), m, bundle.Options{})
+	b, err := bundle.Open(t.Context(), m, bundle.Options{CacheDir: servicetest.CacheDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
