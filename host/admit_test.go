@@ -132,6 +132,7 @@ func TestNoStartIsLost(t *testing.T) {
 			guest := puppet(t)
 			memory := (int64(many*2*account.Step) + 6*sandbox.Weight(guest.module.Image())) * 16 / 15
 			l := newCrowdedLab(t, 0, otherwise(supervision.Stop), func(c Config) Config { return halfAMinute(c).WithMemory(memory) })
+			lost := l.Subscribe(eventRoom, func(e *Event) bool { return e.Kind == EventFailed || e.Kind == EventStopped })
 			// Who is busy with mail that it may not handle is no help to others.
 			var blocked []Ref
 			for i := range 4 {
@@ -163,7 +164,7 @@ func TestNoStartIsLost(t *testing.T) {
 					t.Fatalf("number %d holds %v", i, got)
 				}
 			}
-			if n := len(l.seen(EventFailed, EventStopped)); n != 0 {
+			if n := len(lost.C()); n != 0 {
 				t.Errorf("%d have failed", n)
 			}
 		})

@@ -39,7 +39,7 @@ func newCrowdedLab(t *testing.T, most int, guardian supervision.Strategy, change
 		}
 		return c
 	})
-	return &lab{s, t, clock, s.Subscribe(100_000, nil)}
+	return &lab{s, t, clock, s.Subscribe(eventRoom, nil)}
 }
 
 // The bound holds between any two runs, whoever makes guests, and whatever they are busy with: they

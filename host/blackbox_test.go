@@ -39,7 +39,7 @@ func newBlackBox(t *testing.T, guardian supervision.Strategy, box blackbox.Confi
 		}
 		return c
 	})
-	b.lab = &lab{s, t, clock, s.Subscribe(100_000, nil)}
+	b.lab = &lab{s, t, clock, s.Subscribe(eventRoom, nil)}
 	return b
 }
 

@@ -39,7 +39,7 @@ func newStage(t *testing.T, change func(Config) Config) *stage {
 		l.got = append(l.got, describe(m))
 		return nil
 	}))
-	l.log = l.Subscribe(10_000, nil)
+	l.log = l.Subscribe(eventRoom, nil)
 	return l
 }
 
@@ -112,6 +112,8 @@ func (l *stage) events(kinds ...EventKind) (out []string) {
 
 // raw takes the events that have happened.
 func (l *stage) raw(kinds ...EventKind) (out []Event) {
+	l.t.Helper()
+	complete(l.t, l.log)
 	for {
 		select {
 		case e, ok := <-l.log.C():

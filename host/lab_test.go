@@ -28,7 +28,18 @@ type lab struct {
 func newLab(t testing.TB, guardian supervision.Strategy) *lab {
 	t.Helper()
 	s, clock := manual(t, func(c Config) Config { return c.WithGuardian(guardian) })
-	return &lab{s, t, clock, s.Subscribe(100_000, nil)}
+	return &lab{s, t, clock, s.Subscribe(eventRoom, nil)}
+}
+
+// eventRoom is for how many events a test's subscription has room. Making the room, at 208 bytes for each, takes longer than most tests.
+const eventRoom = 2000
+
+// complete fails a test whose subscription has lost events.
+func complete(t testing.TB, events *Subscription) {
+	t.Helper()
+	if n := events.Dropped(); n > 0 {
+		t.Errorf("%d events have found no room", n)
+	}
 }
 
 // spawn starts a top-level actor and lets it begin.
@@ -108,6 +119,7 @@ func (l *lab) state(path string) string {
 // next is the next event of a kind; it must be there.
 func (l *lab) next(k EventKind) Event {
 	l.t.Helper()
+	complete(l.t, l.events)
 	for {
 		select {
 		case e := <-l.events.C():
@@ -122,6 +134,8 @@ func (l *lab) next(k EventKind) Event {
 
 // seen are the events that have come, of some kinds.
 func (l *lab) seen(kinds ...EventKind) (es []Event) {
+	l.t.Helper()
+	complete(l.t, l.events)
 	for {
 		select {
 		case e := <-l.events.C():

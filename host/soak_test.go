@@ -103,7 +103,7 @@ func soak(seed uint64, steps int, images []*sandbox.Image) *world {
 	if err != nil {
 		panic(err)
 	}
-	w.System, w.events = sys, sys.Subscribe(1<<16, nil)
+	w.System, w.events = sys, sys.Subscribe(eventRoom, nil)
 	w.desk, _ = w.Spawn("desk", Func(func(_ *Context, m Message) error {
 		var p parcel
 		if m.Kind == abi.KindReply && m.Decode(&p) == nil {
@@ -298,6 +298,9 @@ func soakImages(t testing.TB) []*sandbox.Image {
 
 // look reads the events.
 func (w *world) look() {
+	if n := w.events.Dropped(); n > 0 {
+		panic(fmt.Sprintf("%d events have found no room", n))
+	}
 	w.slept += int(w.asleep.Load())
 	for {
 		select {
