@@ -213,7 +213,7 @@ func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
 	c, by := nodes[0], nodes[1].nodes
 	journalsOf(t, []*Cluster{c}, "shop")
 	s := newKeeperServer(c)
-	ask := func(r keeperRequest) keeperAnswer {
+	askFor := func(bundle string, r keeperRequest) keeperAnswer {
 		t.Helper()
 		inbox := by.NewInbox()
 		sub, err := by.SubscribeSync(inbox)
@@ -223,7 +223,7 @@ func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
 		if err := by.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		s.asked(&nats.Msg{Subject: c.id.subjectKeys("shop"), Reply: inbox, Data: mustEncode(r)})
+		s.asked(&nats.Msg{Subject: c.id.subjectKeys(bundle), Reply: inbox, Data: mustEncode(r)})
 		m, err := sub.NextMsg(5 * time.Second)
 		if err != nil {
 			t.Fatalf("call %d: %v", r.Op, err)
@@ -234,6 +234,7 @@ func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
 		}
 		return a
 	}
+	ask := func(r keeperRequest) keeperAnswer { t.Helper(); return askFor("shop", r) }
 	all := []keeperRequest{
 		{Op: keysOpen}, {Op: keysLast, Kind: "carts", Shard: 3}, {Op: keysFence, Kind: "carts", Shard: 3, Record: []byte("fence")},
 		{Op: keysAppend, Kind: "carts", Shard: 3, Name: "ann", Record: []byte("one"), At: 1 << 40}, {Op: keysReplace, Kind: "carts", Name: "bob", Record: []byte("one")},
@@ -242,27 +243,36 @@ func TestWhatAKeeperIsAskedIsBounded(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		for _, r := range all {
 			before := int64(0)
-			if full {
-				before = bytesUnder
+			if full { // what the bundle may have at most
+				before = bytesUnder - (mostJournals-1)*bytesSure
 			}
-			s.under.Store(before)
+			if err := s.under.take("shop", before); err != nil {
+				t.Fatal(err)
+			}
 			if a := ask(r); (a.Code == 2) != full {
 				t.Errorf("call %d, full: %v: %+v", r.Op, full, a)
 			}
-			if !eventually(func() bool { return s.under.Load() == before }) {
-				t.Errorf("call %d: %d bytes are left", r.Op, s.under.Load()-before)
+			if !eventually(func() bool { return s.under.used() == before }) {
+				t.Errorf("call %d: %d bytes are left", r.Op, s.under.used()-before)
 			}
+			s.under.give("shop", before)
 		}
 	}
-	s.under.Store(0)
-	if !s.reads.TryAcquire(mostKeysRead) {
+	if !eventually(func() bool { return s.reads.begun() == 0 }) {
 		t.Fatal("a read that was answered has not given its room back")
+	}
+	for range mostKeysOf {
+		if err := s.reads.begin(t.Context(), "shop"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	read := all[len(all)-1]
 	if a := ask(read); a.Code != 2 {
 		t.Errorf("a read without room for the answer: %+v", a)
 	}
-	s.reads.Release(mostKeysRead)
+	for range mostKeysOf {
+		s.reads.end("shop")
+	}
 	if a := ask(read); a.Code != 0 {
 		t.Errorf("a read when there is room again: %+v", a)
 	}

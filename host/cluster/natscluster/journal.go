@@ -13,7 +13,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
 	parts "github.com/wasmactors/wasmactors/host/service"
@@ -197,11 +196,11 @@ var (
 
 // Read implements cluster.Log.
 func (j *Journal) Read(kind string, shard int, name string, least uint64, done func([]cluster.LogEntry, error)) {
-	j.readWithin(nil, kind, shard, name, least, done)
+	j.readWithin(nil, "", kind, shard, name, least, done)
 }
 
-// readWithin is Read, but for room: what is read has some until done returns, or the error is cluster.ErrBusy. nil has room for all.
-func (j *Journal) readWithin(room *semaphore.Weighted, kind string, shard int, name string, least uint64, done func([]cluster.LogEntry, error)) {
+// readWithin is Read in a turn of the bundle, which ends when done returns. The error is a *ShareError if there is none. nil has turns for all.
+func (j *Journal) readWithin(room *turns, bundle, kind string, shard int, name string, least uint64, done func([]cluster.LogEntry, error)) {
 	j.do(func(ctx context.Context) {
 		select {
 		case j.reads <- struct{}{}:
@@ -212,13 +211,13 @@ func (j *Journal) readWithin(room *semaphore.Weighted, kind string, shard int, n
 		}
 		if room != nil {
 			short, cancel := context.WithTimeout(ctx, turnTime)
-			err := room.Acquire(short, 1)
+			err := room.begin(short, bundle)
 			cancel()
 			if err != nil {
-				done(nil, cluster.ErrBusy)
+				done(nil, err)
 				return
 			}
-			defer room.Release(1)
+			defer room.end(bundle)
 		}
 		until, err := j.extent(ctx, j.fence(kind, shard), j.key(kind, name), least)
 		if err != nil || until == 0 {

@@ -2,6 +2,7 @@ package natscluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -23,7 +24,7 @@ func (s *keeperServer) askedKeys(m *nats.Msg, bundle string, r *keeperRequest) {
 		return
 	}
 	if j, ok := o.opened(); ok {
-		s.carryOut(m, j, r)
+		s.carryOut(m, j, bundle, r)
 		return
 	}
 	if !s.c.journals.begin() {
@@ -46,12 +47,12 @@ func (s *keeperServer) askedKeys(m *nats.Msg, bundle string, r *keeperRequest) {
 			s.answer(m, keeperAnswer{Code: unknownError, Text: err.Error()})
 			return
 		}
-		s.carryOut(m, j, r)
+		s.carryOut(m, j, bundle, r)
 	}()
 }
 
 // carryOut does what is asked, and gives the room for it back when that is answered.
-func (s *keeperServer) carryOut(m *nats.Msg, j *Journal, r *keeperRequest) {
+func (s *keeperServer) carryOut(m *nats.Msg, j *Journal, bundle string, r *keeperRequest) {
 	at := func(at uint64, err error) {
 		defer s.over(m)
 		if err != nil {
@@ -82,7 +83,7 @@ func (s *keeperServer) carryOut(m *nats.Msg, j *Journal, r *keeperRequest) {
 	case keysReplace:
 		j.Replace(r.Kind, r.Name, r.Record, r.At, at)
 	case keysRead:
-		j.readWithin(s.reads, r.Kind, r.Shard, r.Name, r.At, func(list []cluster.LogEntry, err error) {
+		j.readWithin(s.reads, bundle, r.Kind, r.Shard, r.Name, r.At, func(list []cluster.LogEntry, err error) {
 			defer s.over(m)
 			if err != nil {
 				s.fail(m, err)
@@ -157,7 +158,16 @@ func (c *Cluster) askedJournal(ctx context.Context, bundle string) (cluster.Log,
 func (a *asking) once(ctx context.Context, r keeperRequest) (keeperAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, putTime)
 	defer cancel()
-	return a.c.askOnce(ctx, a.subject, whatJournal, mustEncode(r))
+	x, err := a.c.askOnce(ctx, a.subject, whatJournal, mustEncode(r))
+	return x, a.named(err)
+}
+
+// named is the error of an answer, with the bundle that was asked for.
+func (a *asking) named(err error) error {
+	if share := (*ShareError)(nil); errors.As(err, &share) {
+		share.Bundle, _ = a.c.id.bundleAsked(a.subject)
+	}
+	return err
 }
 
 // do has f done by a goroutine, whose context ends with the node's place in the cluster.
@@ -266,7 +276,7 @@ func (a *asking) read(ctx context.Context, r keeperRequest) (list []cluster.LogE
 		}
 		x, err := decodeAnswer(m)
 		if err != nil {
-			return nil, err
+			return nil, a.named(err)
 		}
 		if x.Part != part || x.More && len(x.List) == 0 {
 			return nil, errAnswers

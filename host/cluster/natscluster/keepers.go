@@ -176,15 +176,15 @@ func (d *Description) bundleAsked(subject string) (bundle string, values bool) {
 type keeperServer struct {
 	c       *Cluster
 	opening atomic.Int64
-	under   atomic.Int64        // bytes of requests that are carried out, of all bundles, at most bytesUnder
-	reads   *semaphore.Weighted // keys whose records are read and answered, of all bundles
+	under   *quotas             // bytes of requests that are carried out
+	reads   *turns              // keys whose records are read and answered
 	lists   *semaphore.Weighted // that are made, of all bundles
 	refused refusals
 	values  valuesServer
 }
 
 func newKeeperServer(c *Cluster) *keeperServer {
-	s := &keeperServer{c: c, reads: semaphore.NewWeighted(mostKeysRead), lists: semaphore.NewWeighted(mostLists), refused: refusals{event: c.event}}
+	s := &keeperServer{c: c, under: newQuotas(bytesUnder, bytesSure), reads: newTurns(mostKeysRead, mostKeysOf), lists: semaphore.NewWeighted(mostLists), refused: refusals{event: c.event}}
 	s.values.begins()
 	return s
 }
@@ -222,12 +222,12 @@ func (s *keeperServer) asked(m *nats.Msg) {
 		s.refused.tell(0, "a request for what a bundle keeps was refused: "+wrong)
 		return
 	}
-	if s.under.Add(int64(len(m.Data))) > bytesUnder {
-		s.over(m)
+	if err := s.under.take(bundle, int64(len(m.Data))); err != nil {
+		s.refused.tell(0, err.Error())
 		if r.ofValues() {
 			s.fail(m, parts.ErrNotWritten)
 		} else {
-			s.fail(m, cluster.ErrBusy)
+			s.fail(m, err)
 		}
 		return
 	}
@@ -239,12 +239,19 @@ func (s *keeperServer) asked(m *nats.Msg) {
 }
 
 // over gives the room for a request back, when it is answered.
-func (s *keeperServer) over(m *nats.Msg) { s.under.Add(-int64(len(m.Data))) }
+func (s *keeperServer) over(m *nats.Msg) {
+	bundle, _ := s.c.id.bundleAsked(m.Subject)
+	s.under.give(bundle, int64(len(m.Data)))
+}
 
 func (s *keeperServer) fail(m *nats.Msg, err error) {
 	for i, known := range keeperErrors {
 		if errors.Is(err, known) {
-			s.answer(m, keeperAnswer{Code: uint8(i + 1)})
+			a := keeperAnswer{Code: uint8(i + 1)}
+			if share := (*ShareError)(nil); errors.As(err, &share) {
+				a.Text = share.Of // nodes of the release before do not read it
+			}
+			s.answer(m, a)
 			return
 		}
 	}
@@ -270,7 +277,10 @@ func decodeAnswer(m *nats.Msg) (a keeperAnswer, err error) {
 	switch {
 	case a.Code == 0:
 		return a, nil
-	case int(a.Code) <= len(keeperErrors):
+	case int(a.Code) > len(keeperErrors):
+	case keeperErrors[a.Code-1] == cluster.ErrBusy && (a.Text == shareOfBytes || a.Text == shareOfReads):
+		return a, &ShareError{Of: a.Text}
+	default:
 		return a, keeperErrors[a.Code-1]
 	}
 	return a, fmt.Errorf("natscluster: a keeper says %.512q", a.Text)
