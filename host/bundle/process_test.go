@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/internal/thorough"
 	"github.com/wasmactors/wasmactors/runtime"
@@ -191,7 +192,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, _, err := Code(context.Background(), m.Modules[0], Options{Compiler: guesttest.Compiler()})
+	code, _, err := Code(context.Background(), m.Modules[0], Options{CacheDir: servicetest.CacheDir(), Compiler: guesttest.Compiler()})
 	if err != nil {
 		t.Fatal(err)
 	}

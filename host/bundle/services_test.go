@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/service"
+	"github.com/wasmactors/wasmactors/host/service/servicetest"
 	"github.com/wasmactors/wasmactors/internal/guesttest"
 )
 
@@ -192,7 +193,7 @@ func TestServicesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(dir, "state")
-	options := Options{CacheDir: t.TempDir(), Compiler: guesttest.Compiler(), Allow: func([]Reach) error { return nil }, StateDir: func(*Manifest) (string, error) { return folder, nil }}
+	options := Options{CacheDir: servicetest.CacheDir(), Compiler: guesttest.Compiler(), Allow: func([]Reach) error { return nil }, StateDir: func(*Manifest) (string, error) { return folder, nil }}
 	b, err := Open(t.Context(), m, options)
 	if err != nil {
 		t.Fatal(err)
