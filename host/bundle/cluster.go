@@ -14,6 +14,7 @@ type Cluster struct {
 	Listen  string   // where a node that keeps the directory listens; "": at its address
 	Control bool     // actors of other nodes may stop those here
 	Accept  *Accept  // what they may start here; nil: nothing
+	Journal uint64   // bytes that the log of its keys has at most; 0: as many as the keepers give
 }
 
 // maxRoles bounds the roles of a node.
@@ -24,6 +25,9 @@ var clusterShape = object("the bundle may join a cluster, with run --join",
 	optional("zone", pattern(none, "where the nodes are: copies of the same are kept apart by it", nameWhat, nameRule)),
 	optional("listen", text(service.ReachListen, "host:port where a node that keeps the directory listens, and at the port after it; default: its address in the cluster")),
 	optional("accept", acceptShape),
+	optional("journal", object("the log of its keys' events",
+		optional("size", sizeIn("bytes of it, of what the keepers of the cluster give a bundle; default: all of that, 2GiB", cluster.LeastLog, cluster.MostLog)),
+	)),
 	optional("control", boolean("actors of other nodes may stop and kill those of this one; default: false")),
 )
 
@@ -38,6 +42,7 @@ func (c *checker) cluster(m *Manifest, v view, base limits) *Cluster {
 			c.At(v.get("listen").n, "cluster.listen: %v", err)
 		}
 	}
+	k.Journal = v.object("journal").size("size", 0)
 	k.Accept = c.accept(m, v.object("accept"), base)
 	k.Roles = v.texts("roles")
 	slices.Sort(k.Roles)

@@ -55,6 +55,9 @@ func (b *Bundle) keepSpread(cfg host.Config) (host.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
+	if k := b.Manifest.Cluster; k != nil {
+		log = cluster.Bounded(log, k.Journal)
+	}
 	self := b.node.Self()
 	j, err := journal.New(journal.Options{Log: log, Node: self.Number, Born: self.Born, Sure: b.node.Sure, Clock: b.logs.Clock, Refused: b.logs.Refused, Manual: b.logs.Manual})
 	if err != nil {
