@@ -42,7 +42,7 @@ func (g *guest) Start(ctx *Context, cause *abi.Failure) *abi.Failure {
 	beginTape(g, ctx.scr)
 	start := startOf(a, g)
 	if cause != nil {
-		start.Reason = printable.Clip(cause.Error(), maxRestartReason)
+		start.Reason = printable.Clip(cause.Error(), message.MaxRestartReason)
 	}
 	scr := ctx.scr
 	scr.start = abi.AppendStart(scr.start[:0], &start)
@@ -72,10 +72,6 @@ func startOf(a *actor, g *guest) abi.Start {
 // maxScratchStart bounds what a worker keeps for start payloads, in bytes: large arguments are
 // rare.
 const maxScratchStart = 64 << 10
-
-// maxRestartReason bounds what a start envelope says about the failure before it,
-// in bytes, so that it fits any inbox.
-const maxRestartReason = 256
 
 // hook runs one turn that is not caused by a message.
 func (g *guest) hook(scr *scratch, x *sandbox.Instance, kind abi.Kind, sender abi.Ref, payload []byte) *abi.Failure {
@@ -237,7 +233,7 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	if !end.Last {
 		reason := ""
 		if end.Cause != nil {
-			reason = printable.Clip(end.Cause.Error(), maxRestartReason)
+			reason = printable.Clip(end.Cause.Error(), message.MaxRestartReason)
 		}
 		payload = message.AppendText(payload, reason)
 	}

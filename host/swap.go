@@ -31,6 +31,12 @@ func init() {
 		return a != nil && a.parent != nil && assign(ctx, system, ref) == nil && renewCode(a)
 	}
 	swap.Assign = assign
+	swap.History = func(ctx context.Context, system any, behind record.Place, each func(*record.Record) error) (record.Place, error) {
+		if h, ok := system.(*System).cfg.Recorder.(record.Historian); ok {
+			return h.History(ctx, behind, each)
+		}
+		return behind, swap.ErrNoHistory
+	}
 }
 
 // visited calls f where the actor's own run would; false if ctx ends before, or the actor has gone. In a manual system it waits for nobody

@@ -19,7 +19,7 @@ const upgradeKey = "upgrade"
 
 var upgradeShape = list("how its actors come to other code while they run: the first of these ways that their code allows; default: state, events, restart, and of durable actors state, events. "+
 	"state: the old code writes the state and the new code reads it; events: the new code handles the events that the actor has kept; "+
-	"replay: not there yet; restart: it begins anew, and the state is lost", enum("a way", "state", "events", "replay", "restart"))
+	"replay: the new code handles again all messages that a durable actor has handled, if store.keep keeps them, and has to do the same; restart: it begins anew, and the state is lost", enum("a way", "state", "events", "replay", "restart"))
 
 // ways reads the key.
 func (c *checker) ways(v view) []upgrade.Way {

@@ -18,7 +18,7 @@ import (
 func TestUpgradeKey(t *testing.T) {
 	m := parse(t, `wasmactors: 1
 name: b
-modules: {m: {wasm: ./m.wasm, upgrade: [restart]}, n: {wasm: ./n.wasm}}
+modules: {m: {wasm: ./m.wasm, upgrade: [replay, restart]}, n: {wasm: ./n.wasm}}
 actors:
   a: {type: m/t, upgrade: [state], children: {k: {type: m/t, upgrade: [state, restart]}, l: {type: n/t}}}
   b: {type: n/t}
@@ -26,14 +26,14 @@ actors:
 `)
 	for _, x := range []struct{ module, path, want string }{
 		{"m", "/user/a", "[state]"}, {"m", "/user/a/k", "[state restart]"}, {"m", "/user/a/k/1", "[state restart]"}, {"n", "/user/a/l", "[state]"},
-		{"m", "/user/a2", "[restart]"}, {"n", "/user/b/x", "[]"}, {"m", "/user/c", "[restart]"}, {"m", "/system/http/1", "[restart]"}, {"m", "", "[restart]"},
+		{"m", "/user/a2", "[replay restart]"}, {"n", "/user/b/x", "[]"}, {"m", "/user/c", "[replay restart]"}, {"m", "/system/http/1", "[replay restart]"}, {"m", "", "[replay restart]"},
 	} {
 		if got := fmt.Sprint(m.ways(x.module)(x.path, "t")); got != x.want {
 			t.Errorf("%s of %s: %s, want %s", x.path, x.module, got, x.want)
 		}
 	}
 	for key, want := range map[string]string{
-		"[replay]": `the way "replay" is not there yet`, "[state, state]": `"state" is there twice`, "[]": "it names no way", "[memory]": "valid here: state, events, replay, restart", "state": "must be a list",
+		"[replay, replay]": `"replay" is there twice`, "[state, state]": `"state" is there twice`, "[]": "it names no way", "[memory]": "valid here: state, events, replay, restart", "state": "must be a list",
 	} {
 		_, err := Parse(FileName, []byte("wasmactors: 1\nname: b\nmodules: {m: {wasm: ./m.wasm}}\nactors: {a: {type: m/t, upgrade: "+key+"}}\n"))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":4:") {

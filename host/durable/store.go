@@ -110,6 +110,7 @@ type Store struct {
 	roomy  int64  // three quarters of it: beyond that messages are refused
 	past   *past  // nil: nothing is kept
 	fs     wal.FS // of the log
+	logged wal.Options
 	log    *wal.Log
 	secret host.Secret
 	failed func(error)
@@ -232,7 +233,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.fs, s.log = fs, log
+	s.fs, s.log, s.logged = fs, log, w
 	if err := s.openModules(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

@@ -30,7 +30,7 @@ type Way uint8
 // The ways.
 const (
 	Loaded Way = iota + 1 // the new code has loaded what the old code has saved
-	Copied                // its state is a snapshot of that code: it has gone back
+	Copied                // its state is a snapshot of that code: it has gone back, or has handled all its messages again
 	Anew                  // its next incarnation begins with that code
 )
 

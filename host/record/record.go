@@ -7,6 +7,7 @@ package record
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -101,6 +102,19 @@ type Outputs interface {
 type Codes interface {
 	// Code is an image with a fingerprint that records name. It may be called by any goroutine, also several times.
 	Code(fingerprint []byte) (*sandbox.Image, error)
+}
+
+// Historian is a recorder that has what actors took in, also what no start needs any more.
+type Historian interface {
+	// History calls each with all records behind a place that are there, in their order, and returns the place behind the last one that
+	// each was called with, also with an error. The zero value is before the first record that is kept. It ends with ctx, with an error of each, and where records behind the place are
+	// missing. Records that were told lately may not be there yet. It may be called by any goroutine; r is each's.
+	History(ctx context.Context, behind Place, each func(r *Record) error) (Place, error)
+}
+
+// Place is where in a recorder's records somebody has come to.
+type Place struct {
+	Batch, Last uint64 // positions: of the first record of those that were written together, and of the last one of them that was read
 }
 
 // Stepper is a recorder that may be part of a simulation.

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -15,7 +16,7 @@ const longest = 5 * time.Second
 
 // convert has a copy of the actor saved by its code, and loaded by the image. It then hands the last inputs to the loaded copy,
 // whose state from before them is the result. Nothing of it touches the actor.
-func convert(t *swap.Taken, image *sandbox.Image, try int) (to *swap.Code, tried int, err error) {
+func convert(_ context.Context, t *swap.Taken, image *sandbox.Image, try int) (to *swap.Code, tried int, err error) {
 	if alike(t.Image, image) {
 		state, err := carry(t, image)
 		return &swap.Code{Image: image, State: state, Same: true}, 0, err

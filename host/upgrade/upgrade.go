@@ -188,7 +188,8 @@ type run struct {
 	trials  []*swap.Trial
 	crashes int
 
-	resumed     bool // it was begun in another process
+	past        *pasts // of the actors of the batch; nil: no actor of it handles its messages again
+	resumed     bool   // it was begun in another process
 	remembering sync.Mutex
 	state       record.Probation // that was remembered last
 	blind       bool             // not all actors could be asked what they run
@@ -245,7 +246,9 @@ func (u *run) defaults() {
 func (u *run) run() (*Report, error) {
 	todo, restarts := u.sort(u.members())
 	if u.Plan {
-		u.each(todo, func(a *Actor) { u.one(a, nil) })
+		for batch := range slices.Chunk(todo, u.Batch) {
+			u.inBatch(batch, func(a *Actor) { u.one(a, nil) })
+		}
 		for _, a := range restarts {
 			u.note(a, map[bool]string{true: WouldBe, false: WouldLose}[a.Way == Events], a.Why)
 		}
@@ -370,7 +373,7 @@ func (u *run) sort(all []swap.Member) (todo, restarts []*Actor) {
 			continue
 		}
 		var err error
-		a.Way, err = choose(ways, x.Type, x.Events, x.Image, u.image)
+		a.Way, err = choose(ways, &x, u.image)
 		if err == nil && x.Image != u.old {
 			err = sandbox.Replaces(u.image, x.Image)
 		}
@@ -441,7 +444,7 @@ func (u *run) none(todo []*Actor) string {
 		return ""
 	}
 	for _, a := range u.by {
-		if a.Way == State && a.Did != Kept || a.Way == Restart || a.Way == Events {
+		if (a.Way == State || a.Way == Replay) && a.Did != Kept || a.Way == Restart || a.Way == Events {
 			return ""
 		}
 	}
@@ -457,7 +460,7 @@ func (u *run) none(todo []*Actor) string {
 func (u *run) batches(stage Stage, todo []*Actor) string {
 	done := 0
 	for batch := range slices.Chunk(todo, u.Batch) {
-		u.each(batch, func(a *Actor) { u.exchange(a) })
+		u.inBatch(batch, u.exchange)
 		done += len(batch)
 		u.tell(stage, done, len(todo))
 		if why := u.tooMany(); why != "" {
@@ -559,12 +562,29 @@ func (u *run) exchange(a *Actor) {
 	}
 }
 
+// inBatch is each. It reads at once what the actors have taken in that handle it again.
+func (u *run) inBatch(batch []*Actor, f func(*Actor)) {
+	u.past = u.read(batch)
+	u.each(batch, f)
+	u.past = nil
+}
+
 // one saves and loads an actor, and exchanges its code unless trial is nil. It is false if that may succeed later.
 func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Trial) bool {
 	u.note(a, Kept, "")
 	if err := context.Cause(u.ctx); err != nil { // a visit may still succeed
 		u.note(a, Kept, "the upgrade has ended: "+err.Error())
 		return true
+	}
+	convert := convert
+	if a.Way == Replay {
+		r, err := u.again(a)
+		if err != nil {
+			u.note(a, Kept, err.Error())
+			return !errors.Is(err, swap.ErrNotNow)
+		}
+		defer r.close()
+		convert = r.convert
 	}
 	begun := time.Now()
 	ctx, cancel := u.visiting(u.ctx)
@@ -576,7 +596,7 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Tr
 	}
 	swap.Passes(t.Ref, swap.Held)
 	defer swap.Passes(t.Ref, swap.Over)
-	to, tried, err := convert(t, u.image, u.Try)
+	to, tried, err := convert(ctx, t, u.image, u.Try)
 	defer u.passed(a, begun, tried)
 	switch {
 	case err != nil:

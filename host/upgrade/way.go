@@ -3,7 +3,9 @@ package upgrade
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 )
 
@@ -15,7 +17,8 @@ const (
 	State Way = "state"
 	// Events has the actor begin anew with the new code, which handles the events that the actor has kept. See Options.Events.
 	Events Way = "events"
-	// Replay has the new code handle all messages again that the actor has got. It is not there yet.
+	// Replay has the new code handle all messages again that an incarnation of a durable actor has handled. The actor goes over if that has led to
+	// the same commands. For that the store keeps what is not needed any more, see durable.Options.Keep.
 	Replay Way = "replay"
 	// Restart begins anew with the new code: the state is lost.
 	Restart Way = "restart"
@@ -33,10 +36,8 @@ func ParseWays(names []string) (ways []Way, err error) {
 	for _, name := range names {
 		w := Way(name)
 		switch {
-		case w == Replay:
-			return nil, fmt.Errorf("the way %q is not there yet; there are state, events and restart", name)
-		case w != State && w != Events && w != Restart:
-			return nil, fmt.Errorf("there is no way %q; there are state, events and restart", name)
+		case w != State && w != Events && w != Replay && w != Restart:
+			return nil, fmt.Errorf("there is no way %q; there are state, events, replay and restart", name)
 		case slices.Contains(ways, w):
 			return nil, fmt.Errorf("the way %q is there twice", name)
 		}
@@ -45,22 +46,32 @@ func ParseWays(names []string) (ways []Way, err error) {
 	return ways, nil
 }
 
-// choose is the first way that is open. A way that is chosen and then fails is not followed by the next one: nobody loses a state
-// because of a mistake.
-func choose(ways []Way, typ string, events bool, old, image *sandbox.Image) (Way, error) {
+// choose is the first way that is open to an actor. A way that is chosen and then fails is not followed by the next one: nobody loses a
+// state because of a mistake.
+func choose(ways []Way, x *swap.Member, image *sandbox.Image) (Way, error) {
 	if ways == nil {
 		ways = Default
 	}
-	why := lacks(typ, old, image)
-	if events { // what the SDK knows of them is not in what is saved
+	why := lacks(x.Type, x.Image, image)
+	if x.Events { // what the SDK knows of them is not in what is saved
 		why = "it keeps events"
 	}
 	for _, w := range ways {
-		if w == Restart || w == State && why == "" || w == Events && events {
+		switch {
+		case w == Restart, w == State && why == "", w == Events && x.Events, w == Replay && x.Durable && !x.Events && sandbox.CannotSave(image) == "":
 			return w, nil
 		}
 	}
-	return "", fmt.Errorf("none of its ways is open: %s", why)
+	return "", fmt.Errorf("none of its ways is open (%s): %s", named(ways), why)
+}
+
+// named are the names of ways.
+func named(ways []Way) string {
+	names := make([]string, len(ways))
+	for i, w := range ways {
+		names[i] = string(w)
+	}
+	return strings.Join(names, ", ")
 }
 
 // lacks says why the state cannot go over; empty: it can.

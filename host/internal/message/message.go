@@ -131,6 +131,9 @@ var Null = []byte{0xf6}
 // maxNews bounds texts that the host itself puts into envelopes, in bytes.
 const maxNews = 512
 
+// MaxRestartReason bounds what an envelope says about the failure before a start, or a restart, in bytes, so that it fits any inbox.
+const MaxRestartReason = 256
+
 // AppendText appends a text of the host's own as a payload, clipped to 512 bytes.
 func AppendText(dst []byte, s string) []byte {
 	w := abi.NewWriter(dst)

@@ -17,6 +17,7 @@ type Code struct {
 	Fuel  uint64     // that loading has taken
 	Time  int64      // in the header of that turn, ns since 1970
 	Same  bool       // it is the same state of the same code
+	Again bool       // the state comes from all its messages, which the code has handled again
 }
 
 // EntryOf is what a turn that is none of the actor's own may spend. Its random numbers are not those of the actor's turns.

@@ -36,7 +36,7 @@ func Passes(of abi.Ref, s Step) {
 
 // Passes tells Passing that the actor is at the step Recording, or at Switching, of its way to the code, or of its way back.
 func (t *Taken) Passes(to *Code, s Step) {
-	if to.Saved == nil && !to.Same {
+	if to.Saved == nil && !to.Same && !to.Again {
 		s += RecordingBack - Recording
 	}
 	Passes(t.Ref, s)

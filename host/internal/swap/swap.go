@@ -54,6 +54,8 @@ var (
 	ErrNotNow = errors.New("it is starting, failed or being restarted")
 	// ErrMoved says that the actor is not any more what was taken.
 	ErrMoved = errors.New("it has had a turn, or has been restarted, meanwhile")
+	// ErrNoHistory says that nothing has what actors have taken in.
+	ErrNoHistory = errors.New("its system has no store")
 )
 
 // Take holds a guest. Package host sets it.
@@ -89,3 +91,7 @@ var Assign func(ctx context.Context, system any, of abi.Ref) error
 
 // Manual reports whether a system runs only while somebody calls it. Package host sets it.
 var Manual func(system any) bool
+
+// History has a system's recorder tell of all that durable actors have taken in, as record.Historian does. It fails with ErrNoHistory if
+// it cannot. Package host sets it.
+var History func(ctx context.Context, system any, behind record.Place, each func(*record.Record) error) (record.Place, error)

@@ -8,7 +8,7 @@
   (data (i32.const 0x180) "\a4\63abi\01\63sdk\65wat/1\65types\81\65tally\65saves\81\65tally")
   (data (i32.const 0x200) "\86\00\6a/user/sink\00\00\f6\41\07")
   (data (i32.const 0x240) "\84\11\01\45\44waN") ;; saved
-  (global $version i32 (i32.const 1)) ;; version
+  (global $version (mut i32) (i32.const 1)) ;; version
   (global $count (mut i32) (i32.const 0))
   (global $in (mut i32) (i32.const 0))
   (global $out (mut i32) (i32.const 0))
@@ -75,6 +75,7 @@
     (if (local.get $kind) (then (return)))
     (if (i32.and (i32.eq (i32.load8_u (local.get $n)) (i32.const 9)) (i32.eq (global.get $version) (i32.const 2))) (then (unreachable)))
     (global.set $count (i32.add (global.get $count) (i32.const 1)))
+    (nop) ;; handle
     (if (i32.eqz (i32.load8_u (local.get $sender))) (then (return)))
     (call $byte (i32.const 0x86))
     (call $byte (i32.const 0))

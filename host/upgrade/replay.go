@@ -1,0 +1,205 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wasmactors/wasmactors/abi"
+	"github.com/wasmactors/wasmactors/host/internal/header"
+	"github.com/wasmactors/wasmactors/host/internal/mark"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/record"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+)
+
+// How new code handles all messages again that an incarnation of an actor has handled, as its store has them. The actor is held only for the
+// last of them. A turn that has failed has changed nothing, and is left out.
+
+// again has an instance of the new code handle what is kept so far. The caller closes it.
+func (u *run) again(a *Actor) (*again, error) {
+	ctx, cancel := u.visiting(u.ctx)
+	defer cancel()
+	t, err := swap.Take(ctx, u.sys, a.ref.UID())
+	if err != nil {
+		return nil, err
+	}
+	same := alike(t.Image, u.image)
+	t.Let()
+	r := &again{u: u, start: t.Start, entry: t.Entry, same: same}
+	if same {
+		return r, nil
+	}
+	if r.past, err = u.past.of(a.ref.UID()); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	if r.x, err = sandbox.Get(u.image); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	r.entry.Deadline = entryOf(t).Deadline
+	r.told = slices.Contains(u.image.Description().Needs, abi.FeatureAsks)
+	if err := r.catchUp(u.ctx); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// again is an instance of new code that handles again what an actor has handled.
+type again struct {
+	u     *run
+	x     *sandbox.Instance // nil: there is nothing to handle
+	start abi.Start
+	entry sandbox.Entry
+	told  bool // of the deadlines of questions
+	same  bool // the code is the actor's, under other limits: its state goes over as it is
+	past  *past
+
+	begun   bool
+	entries int    // that were handled
+	next    uint64 // turn
+	done    int    // messages
+	heads   []byte
+}
+
+func (r *again) close() {
+	if r.x != nil {
+		r.x.Put()
+	}
+}
+
+// convert handles what the actor has handled meanwhile. It is a function as convert.
+func (r *again) convert(ctx context.Context, t *swap.Taken, image *sandbox.Image, try int) (*swap.Code, int, error) {
+	if r.same {
+		return convert(ctx, t, image, try)
+	}
+	if t.Start.Incarnation != r.start.Incarnation {
+		return nil, 0, fmt.Errorf("replay: %w", swap.ErrMoved)
+	}
+	swap.Passes(t.Ref, swap.Saving)
+	for r.next < t.Entry.FirstTurn { // a turn may not be on the disk yet
+		before := r.entries
+		if err := r.past.all.readOn(ctx, r.u.sys); err != nil {
+			return nil, r.done, fmt.Errorf("replay: %w", err)
+		}
+		if err := r.catchUp(ctx); err != nil {
+			return nil, r.done, err
+		}
+		if r.entries > before {
+			continue
+		}
+		if swap.Manual(r.u.sys) {
+			return nil, r.done, fmt.Errorf("replay: %w: its last turns are not on the disk yet", swap.ErrNotNow)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, r.done, fmt.Errorf("replay: it has had %d turns, of which the store has %d", t.Entry.FirstTurn, r.next)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	swap.Passes(t.Ref, swap.Loading)
+	to := &swap.Code{Image: image, State: &sandbox.Snapshot{}, Time: t.Entry.Now, Again: true}
+	if err := r.x.Save(to.State); err != nil {
+		return nil, r.done, fmt.Errorf("replay: %w", err)
+	}
+	return to, r.done, nil
+}
+
+// catchUp handles the entries that were read.
+func (r *again) catchUp(ctx context.Context) error {
+	entries, incarnation, err := r.past.from(r.entries)
+	switch {
+	case err != nil:
+		return fmt.Errorf("replay: %w", err)
+	case incarnation != r.start.Incarnation:
+		return fmt.Errorf("replay: %w", swap.ErrMoved)
+	}
+	for i := range entries {
+		if err := context.Cause(ctx); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+		if err := r.handle(&entries[i]); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+		r.entries++
+	}
+	return nil
+}
+
+// handle has the turns of an entry again that have not failed.
+func (r *again) handle(e *pastEntry) error {
+	sums := byTurn(e.Outbox)
+	if len(e.Mail) == 0 {
+		if r.begun {
+			return fmt.Errorf("turn %d was about no message, but a decision, and what it was about is not kept", e.First)
+		}
+		r.begun = true
+		start := r.start
+		start.Reason = r.past.reason
+		err := r.turn(e, 0, &abi.Envelope{Kind: abi.KindStart, Payload: abi.AppendStart(nil, &start)}, sums)
+		r.next = e.end()
+		return err
+	}
+	if !r.begun {
+		return fmt.Errorf("turn %d is the first that is kept", e.First)
+	}
+	for i := range e.Done {
+		m := r.past.message(e.Mail[i])
+		if m == nil {
+			return fmt.Errorf("message %d is not kept any more; store.keep says how long messages are", e.Mail[i])
+		}
+		env := abi.Envelope{Kind: m.Kind, Sender: m.Sender, Correlation: m.Correlation, Headers: m.Headers, Payload: m.Payload}
+		if due := m.Flags&mark.Due != 0; r.told && (due || len(m.Headers) > 0) {
+			if r.heads = header.Stated(r.heads, m.Headers, m.Due, due); len(r.heads) > 1 {
+				env.Headers = r.heads
+			} else {
+				env.Headers = nil
+			}
+		}
+		if err := r.turn(e, i, &env, sums); err != nil {
+			return err
+		}
+		r.done++
+	}
+	r.next = e.end()
+	return nil
+}
+
+// turn has one turn again, and compares what it asks for with the checksums of what was asked for.
+func (r *again) turn(e *pastEntry, i int, env *abi.Envelope, sums [][]uint32) error {
+	entry := r.entry
+	env.Time, entry.Now, entry.FirstTurn = e.time, e.time, e.First+uint64(i)
+	if _, _, err := swap.Turn(r.x, &entry, env); err != nil {
+		return fmt.Errorf("turn %d, which the old code has ended well: %w", entry.FirstTurn, err)
+	}
+	var want []uint32
+	if i < len(sums) {
+		want = sums[i]
+	}
+	got := byTurn(record.Checksums(nil, &record.Turn{Outbox: r.x.Outbox(1)}))
+	if len(got) == 0 {
+		got = [][]uint32{nil}
+	}
+	if slices.Equal(got[0], want) {
+		return nil
+	}
+	at := 0
+	for at < min(len(got[0]), len(want)) && got[0][at] == want[at] {
+		at++
+	}
+	all := commands(r.x.Outbox(1))
+	return fmt.Errorf("turn %d: command %d of %d is another one than the old code has asked for, of %d; the new code asks for %s", entry.FirstTurn, at, len(all), len(want), text(all[min(at, len(all)):]))
+}
+
+// byTurn splits the checksums of an entry.
+func byTurn(sums []uint32) (all [][]uint32) {
+	for len(sums) > 0 {
+		n := slices.Index(sums, 0)
+		if n < 0 {
+			return append(all, sums)
+		}
+		all, sums = append(all, sums[:n]), sums[n+1:]
+	}
+	return all
+}

@@ -1,0 +1,207 @@
+package upgrade_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/internal/swap"
+	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/internal/sandbox"
+	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
+	"github.com/wasmactors/wasmactors/runtime"
+)
+
+// replayed upgrades actors by having their code handle all messages again.
+func replayed(w *lasting, image *runtime.Image, o upgrade.Options) *upgrade.Report {
+	w.t.Helper()
+	keep(w.t, w.store, image)
+	o.Ways = func(string, string) []upgrade.Way { return []upgrade.Way{upgrade.State, upgrade.Replay} }
+	return must(upgrade.Run(context.Background(), w.System, w.module, image, o))(w.t)
+}
+
+// runs is the code that an actor runs.
+func (w *lasting) runs(image *runtime.Image, name string) bool {
+	w.t.Helper()
+	sum := must(sandbox.Fingerprint(image))(w.t)
+	return strings.Contains(w.look()[name], strings.Trim(fmt.Sprint(sum[:]), "[]"))
+}
+
+// TestReplay: code that cannot load a state handles again what the actor has handled, and goes on as the old code would have. So it does
+// when its process has been killed since.
+func TestReplay(t *testing.T) {
+	old, new := byHand(t, "tally1"), byHand(t, "repeat")
+	fs, kept := crashfs.New(), &sync.Map{}
+	w := must(openLasting(t, fs, kept, old))(t)
+	for range 5 {
+		w.count("a")
+	}
+	w.count("b")
+	if r := replayed(w, new, upgrade.Options{Plan: true}); r.Actors[0].Did != upgrade.WouldBe || r.Actors[0].Way != upgrade.Replay || r.Actors[0].Tried != 5 || w.runs(new, "a") {
+		t.Fatalf("%+v", r)
+	}
+	r := replayed(w, new, upgrade.Options{})
+	for _, a := range r.Actors {
+		if a.Did != upgrade.Upgraded || a.Way != upgrade.Replay {
+			t.Fatalf("%+v", a)
+		}
+	}
+	if len(r.Actors) != 3 || r.Stopped != "" || !w.runs(new, "a") || w.runs(old, "a") {
+		t.Fatalf("%+v\n%s", r, w.look()["a"])
+	}
+	if v, n := w.count("a"); v != 1 || n != 6 {
+		t.Error(v, n)
+	}
+	looks := w.look()
+	w.end()
+	for _, image := range []*runtime.Image{old, new} { // whatever the manifest names
+		x := must(openLasting(t, fs.Copy(), kept, image))(t)
+		for _, name := range lastingNames {
+			if x.looks[name] != looks[name] {
+				t.Errorf("%s is\n%s\nand was\n%s", name, x.looks[name], looks[name])
+			}
+		}
+		if v, n := x.count("a"); v != 1 || n != 7 {
+			t.Error(v, n)
+		}
+		x.end()
+	}
+}
+
+// TestReplayAgain: an actor that has come to its code so can be upgraded so again, also after a restart: what came
+// before that does not count.
+func TestReplayAgain(t *testing.T) {
+	first, second := byHand(t, "repeat"), byHand(t, "repeat-other")
+	w := must(openLasting(t, crashfs.New(), &sync.Map{}, byHand(t, "tally1")))(t)
+	w.count("a")
+	w.count("a")
+	replayed(w, first, upgrade.Options{})
+	if r := replayed(w, second, upgrade.Options{}); r.Actors[0].Did != upgrade.Upgraded {
+		t.Fatalf("%+v", r)
+	}
+	if v, n := w.count("a"); v != 2 || n != 3 { // by its own code now
+		t.Error(v, n)
+	}
+	if err := w.Operate().Restart(must(w.Lookup("/user/a"))(t)); err != nil {
+		t.Fatal(err)
+	}
+	w.rest()
+	w.count("a")
+	if r := replayed(w, first, upgrade.Options{}); of(&world{t: t}, r, "/a").Did != upgrade.Upgraded {
+		t.Fatalf("%+v", r)
+	}
+	if v, n := w.count("a"); v != 1 || n != 2 {
+		t.Error(v, n)
+	}
+	w.end()
+}
+
+// TestKilledInAReplay: whenever the power fails while actors come to code that handles their messages again, each comes back with its old code or
+// with that one, in the same state.
+func TestKilledInAReplay(t *testing.T) {
+	defer func(n int) { swap.Part = n }(swap.Part)
+	swap.Part = 64
+	old, new := byHand(t, "tally1"), byHand(t, "repeat")
+	fs, kept := crashfs.New(), &sync.Map{}
+	w := must(openLasting(t, fs, kept, old))(t)
+	for range 3 {
+		w.count("a")
+		w.count("b")
+	}
+	w.rest()
+	from := fs.Done()
+	replayed(w, new, upgrade.Options{Probation: time.Minute, Wait: func(context.Context, time.Duration) { w.rest() }})
+	w.rest()
+	to := fs.Done()
+	w.end()
+	runs := map[bool]int{}
+	for changes := from; changes <= to; changes++ {
+		for seed := range uint64(2) {
+			image := []*runtime.Image{old, new}[seed]
+			x, err := openLasting(t, fs.After(changes, rand.New(rand.NewPCG(seed, uint64(changes)))), kept, image)
+			if err != nil {
+				t.Fatalf("after %d changes, with %s: %v", changes, image.Name(), err)
+			}
+			for name, n := range map[string]int{"a": 4, "b": 4, "c": 1} {
+				runs[x.runs(new, name)]++
+				if v, has := x.count(name); v != 1 || has != n {
+					t.Errorf("after %d changes, with %s: %s has version %d and counts %d, not %d", changes, image.Name(), name, v, has, n)
+				}
+			}
+			x.end()
+		}
+	}
+	if t.Logf("%d changes, new code %v", to-from, runs); runs[true] == 0 || runs[false] == 0 {
+		t.Error("one of them never came back")
+	}
+}
+
+// TestReplayDiffers: code that does something else with what the actor has got, or fails, does not get the actor, and the report says where.
+func TestReplayDiffers(t *testing.T) {
+	for name, why := range map[string]string{
+		"repeat-other": "turn 3: command 0 of 1 is another one than the old code has asked for",
+		"repeat-trap":  "turn 3, which the old code has ended well: trap",
+		"repeat-loop":  "turn 3, which the old code has ended well: fuel",
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, fs, kept := byHand(t, "tally1"), crashfs.New(), &sync.Map{}
+			w := must(openLasting(t, fs, kept, old))(t)
+			for range 4 {
+				w.count("a")
+			}
+			r := replayed(w, byHand(t, name), upgrade.Options{})
+			a, b := of(&world{t: t}, r, "/a"), of(&world{t: t}, r, "/b")
+			if a.Did != upgrade.Kept || !strings.Contains(a.Why, "replay: "+why) || b.Did != upgrade.Upgraded {
+				t.Errorf("%+v\n%+v", a, b)
+			}
+			if v, n := w.count("a"); v != 1 || n != 5 {
+				t.Error(v, n)
+			}
+			looks := w.look()
+			w.end()
+			x := must(openLasting(t, fs.Copy(), kept, old))(t)
+			if x.looks["a"] != looks["a"] {
+				t.Error(x.looks["a"], looks["a"])
+			}
+			x.end()
+		})
+	}
+}
+
+// TestReplayWithoutItsBeginning: of an actor whose first messages are not kept any more nothing is handled again.
+func TestReplayWithoutItsBeginning(t *testing.T) {
+	w := must(openLasting(t, crashfs.New(), &sync.Map{}, byHand(t, "tally1")))(t)
+	for range 2000 {
+		w.count("a")
+		if w.Tell(must(w.Lookup("/user/a"))(t), host.Raw(append([]byte{0x58, 200}, make([]byte, 200)...))) != nil {
+			t.Fatal("it cannot be sent anything")
+		}
+	}
+	for range 3 {
+		if err := w.store.Checkpoint(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := replayed(w, byHand(t, "repeat"), upgrade.Options{})
+	if a := of(&world{t: t}, r, "/a"); a.Did != upgrade.Kept || !strings.Contains(a.Why, "not kept any more; store.keep says") {
+		t.Errorf("%+v", a)
+	}
+	if r.Stopped == "" {
+		t.Errorf("%+v", r)
+	}
+	w.end()
+}
+
+// TestReplayIsForDurableActors: others have no messages that are kept.
+func TestReplayIsForDurableActors(t *testing.T) {
+	w, _ := handWorld(t, byHand(t, "tally1"))
+	r := must(upgrade.Run(context.Background(), w.System, w.module, byHand(t, "repeat"), upgrade.Options{Ways: func(string, string) []upgrade.Way { return []upgrade.Way{upgrade.Replay} }}))(t)
+	if a := r.Actors[0]; a.Did != upgrade.Kept || !strings.Contains(a.Why, "none of its ways is open (replay)") {
+		t.Errorf("%+v", a)
+	}
+}
