@@ -107,7 +107,7 @@ func (p *pasts) add(r *record.Record) error {
 			x.failed = printable.Clip(f.Error(), message.MaxRestartReason)
 		}
 		x.entries = append(x.entries, pastEntry{r.Entry, r.Time})
-		p.bytes += overhead + int64(12*len(r.Entry.Mail))
+		p.bytes += overhead + int64(8*len(r.Entry.Mail)+4*len(r.Entry.Outbox))
 	}
 	if p.bytes > mostPast {
 		return fmt.Errorf("the actors of the batch have taken in more than the %d bytes that are read: make --batch smaller", mostPast)
