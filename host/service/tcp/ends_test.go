@@ -199,7 +199,9 @@ func TestGivenConnectionsFollow(t *testing.T) {
 	o := p.connected()
 	p.tell(o.ref, "give", uint64(q.ref.UID()))
 	given := q.connected()
-	q.tell(given.ref, "register", nil)
+	if _, failed := q.ask(given.ref, "register", nil); failed != "" { // q must not fail before it is registered
+		t.Fatal(failed)
+	}
 	p.run(func(*host.Context) error { panic("on purpose") })
 	q.run(func(*host.Context) error { panic("on purpose") })
 	if again := q.connected(); !again.Resumed {
