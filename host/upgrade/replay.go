@@ -39,7 +39,14 @@ func (u *run) again(a *Actor) (*again, error) {
 	}
 	r.entry.Deadline = entryOf(t).Deadline
 	r.told = slices.Contains(u.image.Description().Needs, abi.FeatureAsks)
-	if err := r.catchUp(u.ctx); err != nil {
+	err = r.catchUp(u.ctx)
+	if err == nil { // what has come since the batch was read is not left for when the actor is held
+		err = r.past.all.readOn(u.ctx, u.sys)
+	}
+	if err == nil {
+		err = r.catchUp(u.ctx)
+	}
+	if err != nil {
 		r.close()
 		return nil, err
 	}
@@ -151,10 +158,9 @@ func (r *again) handle(e *pastEntry) error {
 		}
 		env := abi.Envelope{Kind: m.Kind, Sender: m.Sender, Correlation: m.Correlation, Headers: m.Headers, Payload: m.Payload}
 		if due := m.Flags&mark.Due != 0; r.told && (due || len(m.Headers) > 0) {
+			env.Headers = nil
 			if r.heads = header.Stated(r.heads, m.Headers, m.Due, due); len(r.heads) > 1 {
 				env.Headers = r.heads
-			} else {
-				env.Headers = nil
 			}
 		}
 		if err := r.turn(e, i, &env, sums); err != nil {
@@ -177,16 +183,13 @@ func (r *again) turn(e *pastEntry, i int, env *abi.Envelope, sums [][]uint32) er
 	if i < len(sums) {
 		want = sums[i]
 	}
-	got := byTurn(record.Checksums(nil, &record.Turn{Outbox: r.x.Outbox(1)}))
-	if len(got) == 0 {
-		got = [][]uint32{nil}
+	var got record.Entry
+	if sums := byTurn(record.Checksums(nil, &record.Turn{Outbox: r.x.Outbox(1)})); len(sums) > 0 {
+		got.Outbox = sums[0]
 	}
-	if slices.Equal(got[0], want) {
+	_, at, differs := got.Differs(&record.Entry{Outbox: want})
+	if !differs {
 		return nil
-	}
-	at := 0
-	for at < min(len(got[0]), len(want)) && got[0][at] == want[at] {
-		at++
 	}
 	all := commands(r.x.Outbox(1))
 	return fmt.Errorf("turn %d: command %d of %d is another one than the old code has asked for, of %d; the new code asks for %s", entry.FirstTurn, at, len(all), len(want), text(all[min(at, len(all)):]))

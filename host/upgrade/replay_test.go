@@ -42,7 +42,12 @@ func TestReplay(t *testing.T) {
 		w.count("a")
 	}
 	w.count("b")
-	if r := replayed(w, new, upgrade.Options{Plan: true}); r.Actors[0].Did != upgrade.WouldBe || r.Actors[0].Way != upgrade.Replay || r.Actors[0].Tried != 5 || w.runs(new, "a") {
+	for range 3 { // several messages of one entry
+		p := must(w.Request(must(w.Lookup("/user/a"))(t), host.Raw{1}))(t)
+		defer p.Cancel()
+	}
+	w.rest()
+	if r := replayed(w, new, upgrade.Options{Plan: true}); r.Actors[0].Did != upgrade.WouldBe || r.Actors[0].Way != upgrade.Replay || r.Actors[0].Tried != 8 || w.runs(new, "a") {
 		t.Fatalf("%+v", r)
 	}
 	r := replayed(w, new, upgrade.Options{})
@@ -54,7 +59,7 @@ func TestReplay(t *testing.T) {
 	if len(r.Actors) != 3 || r.Stopped != "" || !w.runs(new, "a") || w.runs(old, "a") {
 		t.Fatalf("%+v\n%s", r, w.look()["a"])
 	}
-	if v, n := w.count("a"); v != 1 || n != 6 {
+	if v, n := w.count("a"); v != 1 || n != 9 {
 		t.Error(v, n)
 	}
 	looks := w.look()
@@ -66,11 +71,19 @@ func TestReplay(t *testing.T) {
 				t.Errorf("%s is\n%s\nand was\n%s", name, x.looks[name], looks[name])
 			}
 		}
-		if v, n := x.count("a"); v != 1 || n != 7 {
+		if v, n := x.count("a"); v != 1 || n != 10 {
 			t.Error(v, n)
 		}
 		x.end()
 	}
+	x := must(openLastingAs(t, fs.Copy(), kept, new, true))(t) // they have not returned yet
+	if r := replayed(x, byHand(t, "repeat-other"), upgrade.Options{}); of(&world{t: t}, r, "/a").Did != upgrade.Kept || of(&world{t: t}, r, "/b").Did != upgrade.Upgraded {
+		t.Errorf("%+v", r)
+	}
+	if v, n := x.count("a"); v != 1 || n != 10 {
+		t.Error(v, n)
+	}
+	x.end()
 }
 
 // TestReplayAgain: an actor that has come to its code so can be upgraded so again, also after a restart: what came

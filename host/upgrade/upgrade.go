@@ -576,7 +576,7 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Tr
 		u.note(a, Kept, "the upgrade has ended: "+err.Error())
 		return true
 	}
-	convert := convert
+	come := convert
 	if a.Way == Replay {
 		r, err := u.again(a)
 		if err != nil {
@@ -584,7 +584,7 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Tr
 			return !errors.Is(err, swap.ErrNotNow)
 		}
 		defer r.close()
-		convert = r.convert
+		come = r.convert
 	}
 	begun := time.Now()
 	ctx, cancel := u.visiting(u.ctx)
@@ -596,14 +596,14 @@ func (u *run) one(a *Actor, trial func(*Actor, *swap.Taken, *swap.Code) *swap.Tr
 	}
 	swap.Passes(t.Ref, swap.Held)
 	defer swap.Passes(t.Ref, swap.Over)
-	to, tried, err := convert(ctx, t, u.image, u.Try)
+	to, tried, err := come(ctx, t, u.image, u.Try)
 	defer u.passed(a, begun, tried)
 	switch {
 	case err != nil:
 		t.Let()
 		u.note(a, Kept, err.Error())
 		t.Log(abi.LogWarn, "upgrade: it keeps its code: "+err.Error())
-		return t.Waits == 0
+		return t.Waits == 0 || a.Way == Replay // who handles its messages again may wait for answers
 	case trial == nil:
 		t.Let()
 		u.note(a, WouldBe, "")

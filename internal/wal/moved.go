@@ -1,16 +1,14 @@
 package wal
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 )
 
 // ReadMoved reads the records of files that Trim has taken from a log, and that are kept in another folder: from a position on, and up to
-// the first record of the log itself, until. The folder and the keys are those of the options. From 0 on it begins with
-// the first file that is there; if one is missing after that, or the one with the position, it ends with an error. Nothing is written, and the folder is not locked: its files may be removed meanwhile,
-// which is an error, too.
+// the first record of the log itself, until. The folder and the keys are those of the options. From 0 on it begins with the first file
+// that is there. If one is missing after that, or the one with the position, it ends with an error. Nothing is written, and the folder is
+// not locked: its files may be removed while it reads, which is an error, too.
 func ReadMoved(opt Options, from, until Position) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l := &Log{opt: opt}
@@ -50,6 +48,5 @@ func (l *Log) moved(stop Position) (list []*segment, err error) {
 		}
 		list = append(list, seg)
 	}
-	slices.SortFunc(list, func(a, b *segment) int { return cmp.Compare(a.start, b.start) })
-	return list, nil
+	return list, sortSegments(list)
 }
