@@ -8,9 +8,9 @@ const (
 	MostLog  = 2 << 30
 )
 
-// Bounded is a log that takes no more records when it has seven eighths of so many bytes, at least LeastLog, or when log is full; what gives room is
-// taken until log is full. log must say how full it is, as the logs of keepers do, each second: what it does not say is not bounded. most 0
-// is log itself.
+// Bounded is a log that refuses further records with ErrFull from seven eighths of most on, in bytes, at least LeastLog. What gives room
+// is taken until log itself is full. log has to have a method Size, as those of keepers do, whose figure may be a second old. Without it,
+// and with most 0, Bounded is log itself.
 func Bounded(log Log, most uint64) Log {
 	sized, ok := log.(interface{ Size() (used, most uint64) })
 	if most == 0 || !ok {

@@ -3,6 +3,7 @@ package natscluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/host/cluster"
@@ -154,11 +155,9 @@ func (t *turns) begin(ctx context.Context, bundle string) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, x := range t.waiting {
-		if x == w {
-			t.waiting = append(t.waiting[:i], t.waiting[i+1:]...)
-			return &ShareError{bundle, shareOfReads}
-		}
+	if i := slices.Index(t.waiting, w); i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+		return &ShareError{bundle, shareOfReads}
 	}
 	return nil // it has got one in this moment
 }
@@ -187,7 +186,7 @@ func (t *turns) next() {
 			return
 		}
 		w := t.waiting[best]
-		t.waiting = append(t.waiting[:best], t.waiting[best+1:]...)
+		t.waiting = slices.Delete(t.waiting, best, best+1)
 		t.has[w.bundle]++
 		t.free--
 		close(w.granted)

@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// The encoding of a signal: its kind, a byte of flags, its code, the two refs and the correlation as unsigned varints,
-// with a flag the length of its path as another one and the path, and its reason as the rest. There is one encoding of each signal, and each decoded signal is a whole one.
+// The encoding of a signal: its kind, a byte of flags, its code, and the two refs and the correlation as unsigned varints. If flagPath is
+// set, the length of its path follows as another varint, and then the path. The rest is its reason. There is one encoding of each signal,
+// and each decoded signal is a whole one.
 
 // MaxSize bounds an encoded signal, in bytes.
 const MaxSize = 3 + 3*binary.MaxVarintLen64 + binary.MaxVarintLen16 + MaxPath + MaxReason
