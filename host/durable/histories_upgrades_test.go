@@ -141,6 +141,7 @@ func (u *upgrades) class(p *play) {
 }
 
 func (u *upgrades) upgrade(p *play, h *happening) {
+	p.clock.Advance(1) // who has gone over, or back, at the time of the beginning would be of this upgrade
 	left := h.Inner
 	var last *happening // it was killed there
 	old := u.module.Image()
@@ -167,8 +168,10 @@ func (u *upgrades) upgrade(p *play, h *happening) {
 				} else {
 					p.again()
 					p.note("killed in an upgrade", false)
-					if _, paused := crashed(p.lived); paused || lost {
-						p.long = true // no record has the crash, and in the next process it comes about later, or not at all: that is another history
+					// No record has a crash. In the next process it comes about later, or not at all, and of several in another
+					// order: that is another history.
+					if held, paused := crashed(p.lived); paused || lost || len(held) > 1 {
+						p.long = true
 					}
 				}
 				continue
