@@ -100,6 +100,7 @@ func varyRole(rt *rapid.T, r *role) {
 // upgrades is the class of histories with upgrades.
 type upgrades struct {
 	images [2]*runtime.Image
+	ways   []upgrade.Way // nil: a state, or those that happenings say
 	module *host.Module
 	kept   sync.Map
 	did    map[string]int
@@ -190,6 +191,9 @@ func (u *upgrades) upgrade(p *play, h *happening) {
 	} else if h.N%2 == 0 {
 		o.Ways = func(string, string) []upgrade.Way { return []upgrade.Way{upgrade.State, upgrade.Restart} }
 	}
+	if u.ways != nil {
+		o.Ways = func(string, string) []upgrade.Way { return u.ways }
+	}
 	r, err := upgrade.Run(context.Background(), p.System, u.module, image, o)
 	for p.died {
 		if u.module = host.NewModule(had); o.Canary == 0 && last.N%3 == 0 && whole { // the manifest has the old code still
@@ -231,8 +235,23 @@ func crashed(w *lived) (all []string, paused bool) {
 // again is the same as the one that never stopped.
 func TestHistoriesWithUpgrades(t *testing.T) {
 	thorough.Checks(t, 40)
+	historiesWithUpgrades(t, nil)
+}
+
+// The same where new code handles all again that an actor has handled: resumed and repeated failures, questions and their deadlines, what it has
+// put aside, in the entries that there were.
+func TestHistoriesWithReplays(t *testing.T) {
+	thorough.Checks(t, 40)
+	historiesWithUpgrades(t, []upgrade.Way{upgrade.Replay})
+}
+
+func historiesWithUpgrades(t *testing.T, ways []upgrade.Way) {
 	defer func(n int) { swap.Part = n }(swap.Part)
 	swap.Part = 2048
+	happenings := happenings
+	if ways != nil { // a checkpoint would end what can be handled again: these stores keep no past
+		happenings = slices.DeleteFunc(slices.Clone(happenings), func(s string) bool { return s == "checkpoint" || s == "compact" })
+	}
 	kinds := append([]string{"upgrade", "upgrade", "upgrade", "upgrade"}, happenings...)
 	compared, did := 0, map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -252,7 +271,7 @@ func TestHistoriesWithUpgrades(t *testing.T) {
 				}
 			}
 		}
-		compared += histories(t, rt, roles, all, func(p *play) { (&upgrades{did: did}).class(p) })
+		compared += histories(t, rt, roles, all, func(p *play) { (&upgrades{ways: ways, did: did}).class(p) })
 	})
 	t.Logf("%d compared, %v", compared, did)
 }

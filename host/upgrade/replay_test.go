@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/upgrade"
@@ -217,4 +218,37 @@ func TestReplayIsForDurableActors(t *testing.T) {
 	if a := r.Actors[0]; a.Did != upgrade.Kept || !strings.Contains(a.Why, "none of its ways is open (replay)") {
 		t.Errorf("%+v", a)
 	}
+}
+
+// TestReplayOfQuestions: code that is told when a question is over is told the same again, whatever time it is.
+func TestReplayOfQuestions(t *testing.T) {
+	w := must(openLasting(t, crashfs.New(), &sync.Map{}, byHand(t, "asked")))(t)
+	clock := w.Clock().(*host.VirtualClock)
+	to := must(w.Lookup("/user/a"))(t)
+	asker := must(w.Spawn("asker", host.Func(func(ctx *host.Context, m host.Message) error {
+		if m.Kind != abi.KindMessage {
+			return nil
+		}
+		return ctx.Ask(to, host.Raw{1}, 1, time.Hour+5)
+	})))(t)
+	w.count("a") // without a deadline
+	if err := w.Tell(asker, host.Raw{0}); err != nil {
+		t.Fatal(err)
+	}
+	w.rest()
+	if _, n := w.count("a"); n != 3+5+2*6 { // the last digit; and of null
+		t.Fatal(n)
+	}
+	clock.Advance(2 * time.Hour)
+	w.rest()
+	if r := replayed(w, byHand(t, "asked-anew"), upgrade.Options{}); r.Actors[0].Did != upgrade.Upgraded {
+		t.Errorf("%+v", r.Actors[0])
+	}
+	if _, n := w.count("a"); n != 4+5+3*6 {
+		t.Error(n)
+	}
+	if r := replayed(w, byHand(t, "repeat"), upgrade.Options{}); !strings.Contains(r.Actors[0].Why, "command 0 of 1 is another one") { // who is not told
+		t.Errorf("%+v", r.Actors[0])
+	}
+	w.end()
 }

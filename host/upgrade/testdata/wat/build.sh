@@ -14,7 +14,15 @@ repeated() {
 	wat2wasm "$1.tmp" -o "$1.wasm"
 	rm "$1.tmp"
 }
+# asked NAME TEXT: one of version 1 that does not save either, is told the deadlines of questions, and counts their last digits, too.
+asked() {
+	sed -e "s|^.* ;; handle\$|(global.set \$count (i32.add (global.get \$count) (i32.and (i32.load8_u (i32.sub (local.get \$body) (i32.const 1))) (i32.const 7)))) $2|" -e 's|sdk\\65wat/1\\65types\\81\\65tally\\65saves\\81\\65tally|sdk\\65wat/1\\65types\\81\\65tally\\65needs\\81\\64asks|' -e 's#80.01.00.00.2a#80\\01\\00\\00\\29#' tally.wat >"$1.tmp"
+	wat2wasm "$1.tmp" -o "$1.wasm"
+	rm "$1.tmp"
+}
 wat2wasm tally.wat -o tally1.wasm
+asked asked ''
+asked asked-anew '(nop)'
 repeated repeat none ''
 repeated repeat-trap handle '(if (i32.eq (global.get $count) (i32.const 3)) (then (unreachable)))'
 repeated repeat-loop handle '(if (i32.eq (global.get $count) (i32.const 3)) (then (loop $l (br $l))))'
