@@ -1,7 +1,9 @@
 package upgrade
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,7 +36,10 @@ func (u *run) again(a *Actor) (*again, error) {
 	if r.past, err = u.past.of(a.ref.UID()); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	if r.x, err = sandbox.Get(u.image); err != nil {
+	if r.start.Incarnation == 0 {
+		r.start.Spawned = 0
+	}
+	if err = r.anew(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	r.entry.Deadline = entryOf(t).Deadline
@@ -70,9 +75,18 @@ type again struct {
 	heads   []byte
 }
 
+// anew has a fresh instance handle everything.
+func (r *again) anew() (err error) {
+	r.close()
+	r.begun, r.entries, r.next, r.done = false, 0, 0, 0
+	r.x, err = sandbox.Get(r.u.image)
+	return err
+}
+
 func (r *again) close() {
 	if r.x != nil {
 		r.x.Put()
+		r.x = nil
 	}
 }
 
@@ -122,14 +136,49 @@ func (r *again) catchUp(ctx context.Context) error {
 	case incarnation != r.start.Incarnation:
 		return fmt.Errorf("replay: %w", swap.ErrMoved)
 	}
-	for i := range entries {
+	for i := 0; i < len(entries); i++ {
 		if err := context.Cause(ctx); err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}
-		if err := r.handle(&entries[i]); err != nil {
+		err := r.handle(&entries[i])
+		if before := (*spawnedBefore)(nil); errors.As(err, &before) && before.n < r.start.Spawned {
+			r.start.Spawned = before.n
+			if err = r.anew(); err == nil {
+				if entries, _, err = r.past.from(0); err == nil {
+					i = -1
+					continue
+				}
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}
 		r.entries++
+	}
+	return nil
+}
+
+// spawnedBefore says how many children an actor had spawned before its incarnation began. Their refs come from that number, and no record has
+// it: it is known by the first child that it has spawned since.
+type spawnedBefore struct{ n uint64 }
+
+func (x *spawnedBefore) Error() string { return fmt.Sprintf("it had spawned %d children before", x.n) }
+
+// mostSpawned bounds the numbers that are tried.
+const mostSpawned = 1 << 20
+
+// spawned finds the number of a child in a command whose checksum is another one than the old code's; nil: it is not about that.
+func (r *again) spawned(cmd []byte, want uint32) *spawnedBefore {
+	var c abi.Command
+	if _, err := abi.DecodeCommand(&c, cmd); err != nil || c.Op != abi.OpSpawn {
+		return nil
+	}
+	has := abi.AppendUint(nil, uint64(c.Ref))
+	for n := r.start.Spawned; n > 0 && r.start.Spawned-n < mostSpawned; n-- {
+		other := bytes.Replace(cmd, has, abi.AppendUint(nil, uint64(abi.ChildRef(r.start.RefKey, r.start.Self.Node(), n-1))), 1)
+		if sums := record.Checksums(nil, &record.Turn{Outbox: other}); len(sums) == 1 && sums[0] == want {
+			return &spawnedBefore{n - 1}
+		}
 	}
 	return nil
 }
@@ -192,6 +241,11 @@ func (r *again) turn(e *pastEntry, i int, env *abi.Envelope, sums [][]uint32) er
 		return nil
 	}
 	all := commands(r.x.Outbox(1))
+	if at < len(all) && at < len(want) {
+		if before := r.spawned(all[at], want[at]); before != nil {
+			return before
+		}
+	}
 	return fmt.Errorf("turn %d: command %d of %d is another one than the old code has asked for, of %d; the new code asks for %s", entry.FirstTurn, at, len(all), len(want), text(all[min(at, len(all)):]))
 }
 

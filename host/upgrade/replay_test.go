@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,11 +12,14 @@ import (
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
+	"github.com/wasmactors/wasmactors/host/durable"
 	"github.com/wasmactors/wasmactors/host/internal/swap"
 	"github.com/wasmactors/wasmactors/host/upgrade"
+	"github.com/wasmactors/wasmactors/internal/guesttest"
 	"github.com/wasmactors/wasmactors/internal/sandbox"
 	"github.com/wasmactors/wasmactors/internal/wal/crashfs"
 	"github.com/wasmactors/wasmactors/runtime"
+	"github.com/wasmactors/wasmactors/supervision"
 )
 
 // replayed upgrades actors by having their code handle all messages again.
@@ -251,4 +255,88 @@ func TestReplayOfQuestions(t *testing.T) {
 		t.Errorf("%+v", r.Actors[0])
 	}
 	w.end()
+}
+
+// TestReplayOfGo: new code by the Go SDK comes to the very state that it would have had: timers, dice, questions, what is put aside, children.
+func TestReplayOfGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a Go guest takes minutes to compile under the race detector")
+	}
+	for _, restarts := range []int{0, 1} {
+		t.Run(fmt.Sprint(restarts), func(t *testing.T) { replayOfGo(t, restarts) })
+	}
+}
+
+func replayOfGo(t *testing.T, restarts int) {
+	both, code := must(images())(t), must(guesttest.Build(filepath.Join("testdata", "tally")))(t)
+	var said [2][]string
+	for i := range said {
+		clock := host.NewVirtualClock(lastingNow)
+		store := must(durable.Open(durable.Options{Dir: "store", FS: crashfs.New(), Sim: &durable.Sim{Rand: rand.NewChaCha8([32]byte{1}), Secret: host.Secret{5}}}))(t)
+		module := host.NewModule(both[0])
+		for _, image := range both {
+			sum, identity := must(sandbox.Fingerprint(image))(t), must(sandbox.Identity(image))(t)
+			if err := store.Keep(sum[:], &durable.Module{Name: image.Name(), Code: code, Identity: identity[:]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := host.GuestOf(module, "tally").WithCapabilities(host.Capabilities{Send: []string{"/user/*"}, Spawn: []string{"*"}}).
+			WithLimits(host.Limits{Memory: 64 << 20, Fuel: 1_000_000_000}).WithDurable()
+		x := must(store.Prepare(host.NewConfig("w").WithClock(clock).WithManual().WithGuardian(supervision.Default().WithOtherwise(supervision.Restart)), durable.Props{"a": p}))(t)
+		sys := x.System()
+		must(sys.Spawn("probe", host.Func(func(_ *host.Context, m host.Message) error {
+			var s string
+			if m.Decode(&s) == nil {
+				said[i] = append(said[i], s)
+			}
+			return nil
+		})))(t)
+		must(sys.Spawn("mute", host.Func(func(*host.Context, host.Message) error { return nil })))(t)
+		must(x.Recover())(t)
+		a := must(sys.Spawn("a", p))(t)
+		x.Release()
+		rest := func() {
+			for sys.RunUntilIdle(1<<20) > 0 || store.Work() {
+			}
+		}
+		tell := func(texts ...string) {
+			for _, s := range texts {
+				if err := sys.Tell(a, s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rest()
+		}
+		for range restarts { // the children of an incarnation have later numbers than those of the one before
+			tell("child", "child", "of an earlier incarnation")
+			if err := sys.Operate().Restart(a); err != nil {
+				t.Fatal(err)
+			}
+			rest()
+		}
+		tell("rate", "timer", "dice", "stash", "x", "ask", "tell hello", "child", "child")
+		for range 3 {
+			clock.Advance(40 * time.Second)
+			rest()
+		}
+		tell("dice", "unstash", "y", "child")
+		if i == 1 {
+			r := must(upgrade.Run(context.Background(), sys, module, both[1], upgrade.Options{Ways: func(string, string) []upgrade.Way { return []upgrade.Way{upgrade.Replay} }}))(t)
+			for _, a := range r.Actors {
+				if a.Did != upgrade.Upgraded {
+					t.Errorf("%+v", a)
+				}
+			}
+			if len(r.Actors) != 4 || r.Stopped != "" {
+				t.Errorf("%+v", r)
+			}
+		}
+		clock.Advance(time.Minute)
+		tell("dice", "child", "tell bye", "get")
+		_ = sys.Close(context.Background())
+		_ = store.Close()
+	}
+	if n := len(said[0]) - 1; n < 2 || said[0][n][0] != '1' || fmt.Sprint(append(said[0][:n:n], "2"+said[0][n][1:])) != fmt.Sprint(said[1]) {
+		t.Errorf("%q and after an upgrade %q", said[0], said[1])
+	}
 }
