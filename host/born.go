@@ -99,6 +99,7 @@ func (p *repeats) spawn(a *actor, scr *scratch, cmd *abi.Command, props *Props, 
 			err = present
 		}
 		if err == nil {
+			a.super.Family.SkipTo(fate.Name)
 			_, err = a.spawn(scr, string(cmd.Name), props, cmd.Ref)
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ package rebuild
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host"
@@ -217,7 +218,7 @@ func fates(records []record.Record) map[abi.Ref]rebuild.Fate {
 			child.Refused = true
 			all[r.Message.Sender] = child
 		case r.Kind == record.Began:
-			f.Began = true
+			f.Began, f.Name = true, r.Life.Path[strings.LastIndexByte(r.Life.Path, '/')+1:]
 		case r.Kind == record.Ended:
 			f.Ended = true
 		case r.Kind != record.Took:

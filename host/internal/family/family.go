@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -70,14 +71,17 @@ func (f *Family[C]) Adopt(name string, limit int, make func(name string) (*Membe
 	case len(f.byName) >= limit || f.members >= 2*limit: // those that have ended take room until the parent has heard of it
 		return nil, Full, nil
 	}
-	if name == "" {
+	fresh := name == ""
+	if fresh {
 		var text [14]byte // '$' and 64 bits
 		name = string(strconv.AppendUint(append(text[:0], '$'), f.autoNames, 36))
-		f.autoNames++
 	}
 	m, err := make(name)
 	if err != nil {
-		return nil, Admitted, err
+		return nil, Admitted, err // whoever repeats what this child's parent has done may not even try to make it
+	}
+	if fresh {
+		f.autoNames++
 	}
 	m.name, m.place.Of = name, m
 	if f.byName == nil {
@@ -205,6 +209,17 @@ func (f *Family[C]) Counters() (autoNames, hostRefs uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.autoNames, f.hostRefs
+}
+
+// SkipTo has the next child without a name get this one, if the family can have made it up, and has not come to it.
+func (f *Family[C]) SkipTo(name string) {
+	text, _ := strings.CutPrefix(name, "$")
+	n, err := strconv.ParseUint(text, 36, 64)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil && name != text {
+		f.autoNames = max(f.autoNames, n)
+	}
 }
 
 // SetCounters is the inverse of Counters.

@@ -25,6 +25,9 @@ func TestAdmission(t *testing.T) {
 	if m, no, err := f.Adopt("b", 2, func(string) (*Member[int], error) { return nil, failing }); m != nil || no != Admitted || err != failing || f.Len() != 1 {
 		t.Error(m, no, err)
 	}
+	if m, no, err := f.Adopt("", 2, func(string) (*Member[int], error) { return nil, failing }); m != nil || no != Admitted || err != failing {
+		t.Error(m, no, err)
+	}
 	var named string
 	if m, no, _ := f.Adopt("", 2, func(n string) (*Member[int], error) { named = n; return &Member[int]{Child: 3}, nil }); no != Admitted || named != "$0" || m.Name() != "$0" {
 		t.Error(no, named)
@@ -38,7 +41,14 @@ func TestAdmission(t *testing.T) {
 	if m, _, _ := f.Adopt("", 3, as(5)); m.Name() != "$1" {
 		t.Error(m.Name())
 	}
-	if left := f.Close(); left != 3 {
+	f.SkipTo("$1")
+	f.SkipTo("7")
+	f.SkipTo("$-")
+	f.SkipTo("$a")
+	if m, _, _ := f.Adopt("", 4, as(5)); m.Name() != "$a" {
+		t.Error(m.Name())
+	}
+	if left := f.Close(); left != 4 {
 		t.Error(left)
 	}
 	if _, no, _ := f.Adopt("z", 9, as(6)); no != Closed {

@@ -51,6 +51,7 @@ type Ahead struct {
 type Fate struct {
 	Known   bool             // records are about it
 	Began   bool             // in these records
+	Name    string           // then; earlier releases have left out names of children that they could not make
 	Refused bool             // who was to be its parent was told that it cannot become one
 	Renewed int              // how many restarts it has that belong to a renewal
 	Removed bool             // it is told to stop by a renewal of its parent
