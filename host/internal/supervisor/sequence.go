@@ -125,6 +125,7 @@ func (s *Supervisor[C]) goOn(p Parent[C], m *family.Member[C]) {
 	gone := func(k *family.Member[C]) bool { return k == m }
 	q.ends = slices.DeleteFunc(q.ends, gone)
 	q.begin = slices.DeleteFunc(q.begin, gone)
+	delete(q.owed, m) // a state of it is the same before and after a start, which does not find m
 	if q.waits == m {
 		s.advance(p)
 	}
