@@ -28,6 +28,14 @@ func (h home) Strayed(by, to abi.Ref) {
 	}
 }
 
+// Tree implements network.Home.
+func (h home) Tree(of abi.Ref) (tree any, here bool) {
+	if a := h.table.Peek(of); a != nil {
+		return a.tree, true
+	}
+	return nil, h.outside.Has(of)
+}
+
 // Had implements network.Home.
 func (h home) Had(to abi.Ref) bool { _, ok := h.recent.Find(to); return ok }
 

@@ -57,3 +57,13 @@ func Frames(packet []byte) (frames [][]byte) {
 	}
 	return frames
 }
+
+// Shares is how many trees have something of what this node has for others.
+func (n *Node) Shares() (all int) {
+	n.mu.Lock()
+	defer n.unlock()
+	for _, p := range n.pairs {
+		all += len(p.shares)
+	}
+	return all
+}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmactors/wasmactors/abi"
@@ -131,6 +132,7 @@ type Node struct {
 	holds     int           // bytes of what they hold, at most Credit
 	swept     time.Duration // when asks were last looked at
 	port      network.Port
+	engine    atomic.Pointer[network.Port] // the same, without the lock
 	decoder   network.Decoder
 	arrivals  []network.Arrival // for the engine
 	arrived   int               // bytes of packets and frames that they share; 0 without arrivals
@@ -225,6 +227,7 @@ func (n *Node) Attach(s *host.System) error {
 		return fmt.Errorf("cluster: the system is of node %d, the member is node %d", p.Node(), n.self.Number)
 	}
 	n.port = p
+	n.engine.Store(&p)
 	return nil
 }
 
@@ -295,13 +298,17 @@ type carrier struct{ *Node }
 
 func (c carrier) Carry(to abi.Ref, m *network.Message, g *signal.Signal) error {
 	n := c.Node
+	var tree any
+	if port := n.engine.Load(); port != nil {
+		tree = treeOf(*port, m)
+	}
 	n.mu.Lock()
 	defer n.unlock()
 	p := n.pairs[to.Node()]
 	if p == nil { // beyond the deadline it waits: a late confirmation of the lease may come before the end
 		return host.ErrNodeLost
 	}
-	return p.carry(to, m, g)
+	return p.carry(to, m, g, tree)
 }
 
 func (n *Node) event(e Event) {

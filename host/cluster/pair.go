@@ -25,8 +25,9 @@ type pair struct {
 	peer Member
 	tables
 	stream
-	asks int // open ones that it is to answer
-	link Link
+	shares map[any]*share
+	asks   int // open ones that it is to answer
+	link   Link
 
 	owes      int  // packets that are not confirmed
 	owed      int  // their bytes
@@ -46,16 +47,22 @@ type pair struct {
 }
 
 func newPair(n *Node, m Member) *pair {
-	return &pair{node: n, peer: m, tables: newTables(), stream: newStream(), heard: n.brisk(), flushed: -linger}
+	return &pair{node: n, peer: m, tables: newTables(), stream: newStream(), shares: map[any]*share{}, heard: n.brisk(), flushed: -linger}
 }
 
 // carry takes a message, or else a signal, for the other node.
-func (p *pair) carry(to abi.Ref, m *network.Message, g *signal.Signal) error {
+func (p *pair) carry(to abi.Ref, m *network.Message, g *signal.Signal, tree any) error {
 	if m == nil {
 		return p.carrySignal(to, g)
 	}
-	size, most := m.Size(), p.most()
-	if !p.fits(size, p.node.cfg.Credit) || !p.leaving(to, m, nil) {
+	size, most, credit := m.Size(), p.most(), p.node.cfg.Credit
+	by, before := p.shareOf(tree), p.bytes
+	fits := p.fits(size, credit) && (before == 0 || within(by.bytes, size, before, credit))
+	by.bytes += size // until it is known what has been written
+	fits = fits && p.leaving(to, m, nil, by)
+	by.bytes -= size
+	if !fits {
+		by.forget()
 		p.link.Refused++
 		return errCredit
 	}
@@ -64,6 +71,7 @@ func (p *pair) carry(to abi.Ref, m *network.Message, g *signal.Signal) error {
 	} else {
 		p.parts(to, network.AppendMessage(make([]byte, 0, size), m), most)
 	}
+	p.charge(by, p.bytes-before)
 	p.carried(size)
 	return nil
 }
@@ -77,7 +85,7 @@ func (p *pair) carrySignal(to abi.Ref, g *signal.Signal) error {
 	if !p.fits(len(frame), 2*p.node.cfg.Credit) {
 		p.begin("too much waits for it")
 	}
-	if !p.leaving(to, nil, g) {
+	if !p.leaving(to, nil, g, nil) {
 		p.link.Refused++
 		return errCredit
 	}

@@ -19,14 +19,15 @@ type block struct {
 	units  int
 	frames int    // that end here
 	b      []byte // the units
-	closed bool   // it was sent, or nothing more fits
+	by     []sharing
+	closed bool // it was sent, or nothing more fits
 }
 
 // blockBytes is what a block costs besides its units.
 const blockBytes = 256
 
 // held is what a block costs of the credit.
-func (b *block) held() int { return blockBytes + len(b.b) }
+func (b *block) held() int { return blockBytes + len(b.b) + sharingBytes*max(0, len(b.by)-1) }
 
 // stream are the blocks to another node.
 type stream struct {
@@ -125,6 +126,7 @@ func (s *stream) confirm(next uint64) {
 		}
 		free(b.b)
 		b.b = nil
+		b.giveBack()
 		done++
 	}
 	s.out = slices.Delete(s.out, 0, done)
@@ -145,6 +147,9 @@ func (s *stream) again() (units uint64) {
 
 // renew begins the next session, without what waits.
 func (s *stream) renew() {
+	for _, b := range s.out {
+		b.giveBack()
+	}
 	*s = stream{session: s.session + 1, base: 1, next: 1}
 }
 

@@ -20,6 +20,7 @@ type question struct {
 
 // asked is an open ask: who is to answer it, and answers that came before the news of who may give them.
 type asked struct {
+	tree   any       // that it counts for
 	holder abi.Ref   // who has the question now
 	who    []abi.Ref // may answer: was asked, or has been handed the question by one who was
 	due    time.Duration
@@ -57,22 +58,23 @@ func newTables() tables {
 	return tables{map[bond]struct{}{}, map[bond]struct{}{}, map[abi.Ref]abi.Ref{}}
 }
 
-// leaving notes a frame that goes to the other node. It returns false if there is no room for what it asks for.
-func (p *pair) leaving(to abi.Ref, m *network.Message, g *signal.Signal) bool {
+// leaving notes a frame that goes to the other node. It returns false if there is no room for what it asks for. by is the share of who has
+// sent a message.
+func (p *pair) leaving(to abi.Ref, m *network.Message, g *signal.Signal, by *share) bool {
 	n, t := p.node, &p.tables
 	switch {
 	case m != nil:
 		if m.Kind != abi.KindMessage || m.Correlation == 0 || m.Sender.Node() != n.self.Number {
 			return true
 		}
-		if p.asks >= MaxAsks {
+		if !within(by.asks, 1, p.asks, MaxAsks) {
 			return false
 		}
 		left := time.Duration(min(m.Left, uint64(longestAsk)))
 		if left == 0 {
 			left = longestAsk
 		}
-		n.ask(question{m.Sender, m.Correlation}, to, n.since()+left)
+		n.ask(question{m.Sender, m.Correlation}, to, n.since()+left, by.tree)
 	case g.Kind == signal.Watch:
 		if len(t.watches) >= MaxWatches {
 			return false
@@ -92,13 +94,13 @@ func (p *pair) leaving(to abi.Ref, m *network.Message, g *signal.Signal) bool {
 }
 
 // ask notes who is to answer an ask of this node.
-func (n *Node) ask(q question, holder abi.Ref, due time.Duration) {
+func (n *Node) ask(q question, holder abi.Ref, due time.Duration, tree any) {
 	a := n.asks[q]
 	if a == nil {
-		a = &asked{}
+		a = &asked{tree: tree}
 		n.asks[q] = a
 	} else if p := n.pairs[a.holder.Node()]; p != nil {
-		p.asks--
+		p.asksOf(a.tree, -1)
 	}
 	a.holder, a.due = holder, due
 	if !slices.Contains(a.who, holder) {
@@ -108,7 +110,7 @@ func (n *Node) ask(q question, holder abi.Ref, due time.Duration) {
 		a.who = append(a.who, holder)
 	}
 	if p := n.pairs[holder.Node()]; p != nil {
-		p.asks++
+		p.asksOf(a.tree, 1)
 		p.listen()
 	}
 }
@@ -119,7 +121,7 @@ func (n *Node) answered(q question) {
 		delete(n.asks, q)
 		n.release(a)
 		if p := n.pairs[a.holder.Node()]; p != nil {
-			p.asks--
+			p.asksOf(a.tree, -1)
 		}
 	}
 }
@@ -133,14 +135,14 @@ func (n *Node) release(a *asked) (all []held) {
 	return all
 }
 
-// sweep forgets the asks whose time is over, which the engine has ended; once for all pairs.
+// sweep forgets the asks whose time is over, which the engine has ended, and those of who has ended; once for all pairs.
 func (n *Node) sweep(now time.Duration) {
 	if now-n.swept < pings {
 		return
 	}
 	n.swept = now
 	for q, a := range n.asks {
-		if a.due <= now {
+		if a.due <= now || n.ended(q.asker) {
 			n.answered(q)
 		}
 	}
@@ -259,7 +261,7 @@ func (n *Node) answer(by abi.Ref, from uint16, to abi.Ref, m *network.Message, g
 		}
 		return ""
 	}
-	n.ask(q, g.Other, a.due)
+	n.ask(q, g.Other, a.due, a.tree)
 	for _, h := range waiting {
 		m, g, _ := network.Decode(h.frame)
 		n.answer(h.by, h.from, h.to, m, g)

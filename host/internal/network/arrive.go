@@ -25,6 +25,9 @@ type Home interface {
 	Strayed(by, to abi.Ref)
 	// Had reports whether somebody had a ref recently.
 	Had(to abi.Ref) bool
+	// Tree is something that is the same for all actors below one of the top, and for no other, and nil for who is no actor; and whether
+	// somebody of this node has the ref at all. It does not wait.
+	Tree(of abi.Ref) (tree any, here bool)
 	// RefOf is the full ref of an actor of this node.
 	RefOf(uid abi.Ref) ref.Ref
 }
@@ -53,6 +56,9 @@ type port struct {
 
 // Node implements Port.
 func (p port) Node() uint16 { return p.node }
+
+// Tree implements Port.
+func (p port) Tree(of abi.Ref) (tree any, here bool) { return p.home.Tree(of) }
 
 // Arrive implements Port.
 func (p port) Arrive(to abi.Ref, frame []byte) error {

@@ -31,6 +31,8 @@ type Port interface {
 	// Take hands over what Decode has read of frames, in order, and ignores what is for another node. It keeps nothing of them,
 	// nor their memory. Their envelopes come from c, which only one call at a time may use. It may be called by any goroutine.
 	Take(all []Arrival, c *mailbox.Cache)
+	// Tree is what Home.Tree says.
+	Tree(of abi.Ref) (tree any, here bool)
 }
 
 // Arrival is what has arrived for a ref: a message, or else a signal.
