@@ -19,7 +19,7 @@ func newCommand(env *environment) *cli.Command {
 		Description: "Example:\n\n" +
 			"   wasmactors new hello && wasmactors run hello --input hello/input.ndjson",
 		Flags: []cli.Flag{&cli.StringFlag{
-			Name: "template", Aliases: []string{"t"}, Value: scaffold.Default, Usage: "what it is: " + strings.Join(scaffold.Templates(), ", "),
+			Name: "template", Aliases: []string{"t"}, Value: scaffold.Default, Usage: "begin with `TEMPLATE`: " + strings.Join(scaffold.Templates(), ", "),
 		}},
 		Action: func(c *cli.Context) error {
 			dir, err := oneArg(c, "the folder to make", "")

@@ -50,13 +50,13 @@ func runCommand(env *environment) *cli.Command {
 func runFlagList() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "input", Aliases: []string{"i"}, Usage: "read messages from `FILE`; - is standard input"},
-		&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "what to do about an invalid line: skip it, or stop once everything before it has been handled"},
+		&cli.StringFlag{Name: "on-input-error", Value: "skip", Usage: "`WHAT` to do about an invalid line: skip it, or stop once everything before it has been handled"},
 		&cli.StringFlag{Name: "fail-on", Usage: "exit with code 3 if lines have one of these `KINDS`: " + strings.Join(failKinds, ", ") + ", or any; separated by commas"},
 		&cli.StringFlag{Name: "timeout", Usage: "wait at most `DURATION` for the answer to a line (default: until nothing is left to do)"},
 		&cli.StringFlag{Name: "for", Usage: "end after `DURATION`; without --input the bundle runs until then"},
 		&cli.BoolFlag{Name: "json", Usage: "write events, and errors, to standard error as NDJSON"},
-		&cli.StringFlag{Name: "log", Value: "info", Usage: "lowest level of guests' logs: " + strings.Join(host.LevelNames(), ", ")},
-		&cli.StringFlag{Name: "reports", Value: "first", Usage: "whole crash reports: all, first (of each actor and reason) or none"},
+		&cli.StringFlag{Name: "log", Value: "info", Usage: "the lowest `LEVEL` of guests' logs: " + strings.Join(host.LevelNames(), ", ")},
+		&cli.StringFlag{Name: "reports", Value: "first", Usage: "`WHICH` crash reports are shown whole: all, first (of each actor and reason) or none"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no logs, only answers"},
 		&cli.Uint64Flag{Name: "seed", Usage: "repeat a run: refs, guests' randomness and jitter come from `NUMBER` (default: from the operating system; refs are only as hard to guess as the seed)"},
 	}, slices.Concat(adminFlags(), blackBoxFlags(), telemetryFlags(), bundleFlags())...)

@@ -39,7 +39,7 @@ func upgradeCommand(env *environment) *cli.Command {
 			&cli.StringFlag{Name: "canary", Usage: "the `PART` of the actors that goes first, such as 5%; the others follow after the probation"},
 			&cli.IntFlag{Name: "batch", Usage: "exchange `N` actors between two looks at the failures (default: 100)"},
 			&cli.StringFlag{Name: "probation", Usage: "watch the new code for `DURATION`: an actor whose new code crashes goes back, and gets the message again (default: 0)"},
-			&cli.IntFlag{Name: "max-failures", Usage: "crashes of the new code that are put up with; after more all actors go back"},
+			&cli.IntFlag{Name: "max-failures", Usage: "put up with `N` crashes of the new code; after more all actors go back"},
 		),
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 {
