@@ -31,16 +31,15 @@ func (s *keeperServer) askedKeys(m *nats.Msg, bundle string, r *keeperRequest) {
 		s.over(m)
 		return
 	}
-	if s.opening.Add(1) > mostOpening {
-		s.opening.Add(-1)
+	if err := s.opening.take(bundle, 1); err != nil {
 		s.over(m)
 		s.c.journals.wait.Done()
-		s.fail(m, cluster.ErrBusy)
+		s.fail(m, err)
 		return
 	}
 	go func() {
 		defer s.c.journals.wait.Done()
-		defer s.opening.Add(-1)
+		defer s.opening.give(bundle, 1)
 		j, err := s.c.ownJournal(s.c.journals.all, bundle)
 		if err != nil {
 			s.over(m)

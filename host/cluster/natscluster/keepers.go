@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go"
@@ -175,7 +174,7 @@ func (d *Description) bundleAsked(subject string) (bundle string, values bool) {
 // keeperServer answers other nodes.
 type keeperServer struct {
 	c       *Cluster
-	opening atomic.Int64
+	opening *quotas             // requests that wait for a journal to open
 	under   *quotas             // bytes of requests that are carried out
 	reads   *turns              // keys whose records are read and answered
 	lists   *semaphore.Weighted // that are made, of all bundles
@@ -184,7 +183,7 @@ type keeperServer struct {
 }
 
 func newKeeperServer(c *Cluster) *keeperServer {
-	s := &keeperServer{c: c, under: newQuotas(bytesUnder, bytesSure), reads: newTurns(mostKeysRead, mostKeysOf), lists: semaphore.NewWeighted(mostLists), refused: refusals{event: c.event}}
+	s := &keeperServer{c: c, under: newQuotas(shareOfBytes, bytesUnder, bytesSure), opening: newQuotas(shareOfOpens, mostOpening, opensSure), reads: newTurns(mostKeysRead, mostKeysOf), lists: semaphore.NewWeighted(mostLists), refused: refusals{event: c.event}}
 	s.values.begins()
 	return s
 }
@@ -278,7 +277,7 @@ func decodeAnswer(m *nats.Msg) (a keeperAnswer, err error) {
 	case a.Code == 0:
 		return a, nil
 	case int(a.Code) > len(keeperErrors):
-	case keeperErrors[a.Code-1] == cluster.ErrBusy && (a.Text == shareOfBytes || a.Text == shareOfReads):
+	case keeperErrors[a.Code-1] == cluster.ErrBusy && slices.Contains(shareTexts, a.Text):
 		return a, &ShareError{Of: a.Text}
 	default:
 		return a, keeperErrors[a.Code-1]

@@ -16,12 +16,14 @@ import (
 const (
 	bytesSure  = 4 << 20 // of bytesUnder: each of mostJournals bundles has them for itself
 	mostKeysOf = 6       // of mostKeysRead
+	opensSure  = 2       // of mostOpening, for each of mostJournals bundles
 )
 
 // Each bundle has room for a record of any size at all times, and one that is alone has more than half of all.
 const (
 	_ = uint(bytesSure - 2*cluster.MaxRecord)
 	_ = uint(bytesUnder - 2*mostJournals*bytesSure)
+	_ = uint(mostOpening - 2*mostJournals*opensSure)
 )
 
 // ShareError says that a keeper has not carried out what was asked for, since the share of the bundle is used up. It is
@@ -43,12 +45,17 @@ func (e *ShareError) Unwrap() error { return cluster.ErrBusy }
 const (
 	shareOfBytes = "the bytes of requests that are carried out"
 	shareOfReads = "the keys that are read at a time"
+	shareOfOpens = "the requests that wait for a journal to open"
 )
 
-// quotas are bytes of which bundles have some at a time, of all together at most so many. Some are sure for each of the first mostJournals
+// shareTexts are the texts that a keeper may have answered with.
+var shareTexts = []string{shareOfBytes, shareOfReads, shareOfOpens}
+
+// quotas are bytes, or requests, of which bundles have some at a time, of all together at most so many. Some are sure for each of the first mostJournals
 // bundles that have any: no other bundle gets those. The rest is for whoever asks first. Any goroutine may use it; the zero value has no
 // bytes.
 type quotas struct {
+	what       string // they are of, as a ShareError says it
 	most, sure int64
 
 	mu     sync.Mutex
@@ -62,8 +69,8 @@ type quota struct{ used, sure int64 }
 
 func (s *quota) beyond() int64 { return max(0, s.used-s.sure) }
 
-func newQuotas(most, sure int64) *quotas {
-	return &quotas{most: most, sure: sure, of: map[string]*quota{}}
+func newQuotas(what string, most, sure int64) *quotas {
+	return &quotas{what: what, most: most, sure: sure, of: map[string]*quota{}}
 }
 
 // take gives n bytes to a bundle. The error is a *ShareError: it gets none.
@@ -80,7 +87,7 @@ func (s *quotas) take(bundle string, n int64) error {
 	after := quota{x.used + n, x.sure}
 	beyond := s.beyond - x.beyond() + after.beyond()
 	if beyond > s.most-mostJournals*s.sure && after.beyond() > 0 {
-		return &ShareError{bundle, shareOfBytes}
+		return &ShareError{bundle, s.what}
 	}
 	if s.of[bundle] == nil {
 		s.of[bundle] = x

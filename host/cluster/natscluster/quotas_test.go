@@ -28,7 +28,7 @@ func (t *turns) begun() (n int) {
 func TestSharesOfBundles(t *testing.T) {
 	const most, sure = 1000, 40
 	rapid.Check(t, func(t *rapid.T) {
-		s := newQuotas(most, sure)
+		s := newQuotas(shareOfBytes, most, sure)
 		var has [mostJournals + 3]int64
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			i := rapid.IntRange(0, len(has)-1).Draw(t, "bundle")
@@ -178,5 +178,33 @@ func TestAFloodOfOneBundle(t *testing.T) {
 	flood.Read("carts", 3, "ann", 0, func(_ []cluster.LogEntry, err error) { c <- err })
 	if err := <-c; !errors.As(err, &share) || *share != (ShareError{"flood", shareOfReads}) {
 		t.Errorf("a read of the flood: %v", err)
+	}
+}
+
+// A bundle whose requests wait for its journal to open does not keep those of another one from waiting for theirs.
+func TestAFloodOfOpenings(t *testing.T) {
+	nodes := opened(t, founded(t, 1, 2), &events{})
+	s, member := nodes[0].serves, nodes[1]
+	n := 0
+	for s.opening.take("flood", 1) == nil {
+		n++
+	}
+	if want := mostOpening - (mostJournals-1)*opensSure; n != want {
+		t.Errorf("%d requests of one bundle wait, want %d", n, want)
+	}
+	open := func(bundle string) error {
+		_, err := member.askOnce(within(t, 30*time.Second), member.id.subjectKeys(bundle), whatJournal, mustEncode(keeperRequest{Op: keysOpen}))
+		return err
+	}
+	share := (*ShareError)(nil)
+	if err := open("flood"); !errors.As(err, &share) || share.Of != shareOfOpens || !errors.Is(err, cluster.ErrBusy) {
+		t.Errorf("the flood: %v", err)
+	}
+	if err := open("shop"); err != nil {
+		t.Errorf("the other bundle: %v", err)
+	}
+	s.opening.give("flood", int64(n))
+	if err := open("flood"); err != nil {
+		t.Errorf("after it: %v", err)
 	}
 }
