@@ -164,7 +164,7 @@ cluster-faults: ## kill, stop, part and heal real nodes FAULTS times from seed F
 	@WASMACTORS_THOROUGH=1 $(GO) test -count=1 -timeout $$(($(FAULTS) * 40 + 300))s -run TestFaults -v ./cmd/wasmactors -faults $(FAULTS) -faults-seed $(or $(FIRST),1)
 
 # The last release whose kinds have one table for all bundles, and the last one that has landed.
-RELEASES ?= 0c9f9e64 77acc573
+RELEASES ?= 0c9f9e64 d3a5097d
 cluster-release: ## replace the nodes of each of RELEASES by those of this tree under load, and look for what is lost (10 minutes; builds them)
 	@WASMACTORS_RELEASES="$(RELEASES)" $(GO) test -count=1 -timeout 20m -run TestARollFromARelease -v ./cmd/wasmactors
 
