@@ -300,7 +300,7 @@ func (c carrier) Carry(to abi.Ref, m *network.Message, g *signal.Signal) error {
 	n := c.Node
 	var tree any
 	if port := n.engine.Load(); port != nil {
-		tree = treeOf(*port, m)
+		tree = treeOf(*port, m, g)
 	}
 	n.mu.Lock()
 	defer n.unlock()

@@ -52,12 +52,12 @@ func newPair(n *Node, m Member) *pair {
 
 // carry takes a message, or else a signal, for the other node.
 func (p *pair) carry(to abi.Ref, m *network.Message, g *signal.Signal, tree any) error {
+	by := p.shareOf(tree)
 	if m == nil {
-		return p.carrySignal(to, g)
+		return p.carrySignal(to, g, by)
 	}
-	size, most, credit := m.Size(), p.most(), p.node.cfg.Credit
-	by, before := p.shareOf(tree), p.bytes
-	fits := p.fits(size, credit) && (before == 0 || within(by.bytes, size, before, credit))
+	size, most, before := m.Size(), p.most(), p.bytes
+	fits := p.mayWait(by, size)
 	by.bytes += size // until it is known what has been written
 	fits = fits && p.leaving(to, m, nil, by)
 	by.bytes -= size
@@ -76,20 +76,40 @@ func (p *pair) carry(to abi.Ref, m *network.Message, g *signal.Signal, tree any)
 	return nil
 }
 
-// carrySignal takes a signal: one must not be lost alone, so that beyond twice the credit the pair begins anew.
-func (p *pair) carrySignal(to abi.Ref, g *signal.Signal) error {
+// mayWait reports whether so many bytes more of a share may wait for the other node.
+func (p *pair) mayWait(by *share, size int) bool {
+	credit := p.node.cfg.Credit
+	return p.fits(size, credit) && (p.bytes == 0 || within(by.bytes, size, p.bytes, credit))
+}
+
+// carrySignal takes a signal: one must not be lost alone, so that beyond twice the credit the pair begins anew. Only a watch may be refused. As
+// each is given up once at most, whoever watches and gives up without end does not come to that.
+func (p *pair) carrySignal(to abi.Ref, g *signal.Signal, by *share) error {
+	defer func() { by.forget() }() // if it has nothing
+	if g.Kind == signal.Unwatch && p.watches[bond{g.From, to}] == nil {
+		return nil // the other node knows of none
+	}
 	if g.Path != "" && p.peer.Newest < namesFailed {
 		g.Path = "" // Outlet.Signal has made it for this call
 	}
 	frame := network.AppendSignal(nil, g)
-	if !p.fits(len(frame), 2*p.node.cfg.Credit) {
-		p.begin("too much waits for it")
-	}
-	if !p.leaving(to, nil, g, nil) {
+	if g.Kind == signal.Watch && !p.mayWait(by, len(frame)) {
 		p.link.Refused++
 		return errCredit
 	}
+	if !p.fits(len(frame), 2*p.node.cfg.Credit) {
+		p.begin("too much waits for it")
+		by = p.shareOf(by.tree)
+	}
+	if !p.leaving(to, nil, g, by) {
+		p.link.Refused++
+		return errCredit
+	}
+	before := p.bytes
 	p.parts(to, frame, p.most())
+	if g.Kind == signal.Watch || g.Kind == signal.Unwatch {
+		p.charge(by, p.bytes-before)
+	}
 	p.carried(len(frame))
 	return nil
 }

@@ -3,20 +3,22 @@ package cluster
 import (
 	"github.com/wasmactors/wasmactors/abi"
 	"github.com/wasmactors/wasmactors/host/internal/network"
+	"github.com/wasmactors/wasmactors/host/internal/signal"
 )
 
-// All actors of this node share the credit of a pair, and its table of asks. What a message takes of them counts for the tree of its sender,
-// and no tree has more than greed times what it leaves free. So one that is alone has seven eighths, and however many flood a node, there
+// All actors of this node share the credit of a pair, and its tables of asks and watches. What a message or a watch takes of them counts for
+// the tree of its sender, and no tree has more than greed times what it leaves free. So one that is alone has seven eighths, and however many flood a node, there
 // is something left for the next one.
 
 const greed = 7
 
 // share is what a tree has of a pair.
 type share struct {
-	of    map[any]*share
-	tree  any
-	asks  int // that the other node is to answer
-	bytes int // that wait for it
+	of      map[any]*share
+	tree    any
+	asks    int // that the other node is to answer
+	watches int // of its actors
+	bytes   int // that wait for it
 }
 
 // shareOf is that of a tree; nil is the tree of who is no actor.
@@ -31,7 +33,7 @@ func (p *pair) shareOf(tree any) *share {
 
 // forget forgets a share that has nothing.
 func (s *share) forget() {
-	if s.asks == 0 && s.bytes == 0 {
+	if s.asks == 0 && s.watches == 0 && s.bytes == 0 {
 		delete(s.of, s.tree)
 	}
 }
@@ -39,14 +41,20 @@ func (s *share) forget() {
 // within reports whether a tree that has so much may have n more of most, of which all have used.
 func within(has, n, used, most int) bool { return has+n <= greed*(most-used-n) }
 
-// treeOf is the tree that a message counts for: that of its sender, or if that is elsewhere of who has forwarded it.
-func treeOf(port network.Port, m *network.Message) (tree any) {
-	if port == nil || m == nil {
+// treeOf is the tree that a message counts for: that of its sender, or if that is elsewhere of who has forwarded it. That of a signal is its
+// sender's.
+func treeOf(port network.Port, m *network.Message, g *signal.Signal) (tree any) {
+	if port == nil {
 		return nil
 	}
-	by := m.Sender
-	if by.Node() != port.Node() {
+	var by abi.Ref
+	switch {
+	case m == nil:
+		by = g.From
+	case m.Sender.Node() != port.Node():
 		by = m.Via
+	default:
+		by = m.Sender
 	}
 	tree, _ = port.Tree(by)
 	return tree

@@ -100,6 +100,71 @@ func TestAsksWithoutNumberOfAnotherNode(t *testing.T) {
 	}
 }
 
+// Who watches and gives up without end, while another node does not confirm, has a share like others, and the nodes are not lost to each other.
+func TestWatchesWithoutEndOfAnotherNode(t *testing.T) {
+	w := join(t, 2, func(c *cluster.Config) { c.Credit = 1 << 18 })
+	a, b := w.members[0], w.members[1]
+	y := w.spawn(b, "y", echo)
+	refused := 0
+	top := w.spawn(a, "flooder", func(ctx *host.Context, m host.Message) error {
+		switch m.Kind {
+		case abi.KindTerminated:
+			refused++
+		case abi.KindMessage:
+			for range 20_000 {
+				if err := ctx.Watch(y); err != nil {
+					return err
+				}
+				ctx.Unwatch(y)
+			}
+			return ctx.Watch(y)
+		}
+		return nil
+	})
+	ended := 0
+	other := w.spawn(a, "other", func(ctx *host.Context, m host.Message) error {
+		switch m.Kind {
+		case abi.KindTerminated:
+			ended++
+		case abi.KindMessage:
+			return ctx.Watch(y)
+		}
+		return nil
+	})
+	w.Cut(a.machine, b.machine, true)
+	kinds := len(a.kinds)
+	if err := a.system.Tell(top, "go"); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(10 * time.Millisecond)
+	waits := a.Waiting(b.self.Number)
+	if waits > 1<<18*7/8+1000 || waits < 1<<18*3/4 || refused == 0 {
+		t.Errorf("%d bytes wait, %d watches were refused", waits, refused)
+	}
+	if err := a.system.Tell(other, "go"); err != nil {
+		t.Fatal(err)
+	}
+	a.system.StopNow(top)
+	p := w.ask(a, y, "hi")
+	w.pass(100 * time.Millisecond)
+	w.Cut(a.machine, b.machine, false)
+	if m, _ := w.ended(p, time.Second); m.Err() != nil {
+		t.Error(m.Err())
+	}
+	w.pass(2 * time.Second)
+	if ended != 0 || len(a.kinds) != kinds {
+		t.Errorf("the other one has heard %d times of an end, and there were %v", ended, a.kinds[kinds:])
+	}
+	b.system.Stop(y)
+	w.pass(time.Second)
+	if ended != 1 {
+		t.Errorf("the other one has heard %d times of the end", ended)
+	}
+	if _, watches := a.Owed(); watches != 0 || a.Shares() != 0 || a.Waiting(b.self.Number) != 0 {
+		t.Errorf("left: %d watches, %d shares, %d bytes", watches, a.Shares(), a.Waiting(b.self.Number))
+	}
+}
+
 // What waits for a node that does not confirm is never all of one tree.
 func TestAFloodForANodeThatDoesNotAnswer(t *testing.T) {
 	w := join(t, 2, func(c *cluster.Config) { c.Credit = 1 << 20 })

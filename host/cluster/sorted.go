@@ -23,7 +23,7 @@ func (n *Node) sortedAsks(node uint16) []question {
 	return out
 }
 
-func sortedBonds(m map[bond]struct{}) []bond {
+func sortedBonds[V any](m map[bond]V) []bond {
 	return slices.SortedFunc(maps.Keys(m), func(a, b bond) int { return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(a.of, b.of)) })
 }
 

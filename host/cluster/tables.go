@@ -40,7 +40,7 @@ type bond struct{ by, of abi.Ref }
 
 // tables are those of one other node.
 type tables struct {
-	watches  map[bond]struct{}   // of actors there
+	watches  map[bond]*share     // of actors there, and whose they are
 	watchers map[bond]struct{}   // of actors here
 	handles  map[abi.Ref]abi.Ref // reply handles here, and the asker there that they observe
 }
@@ -55,11 +55,11 @@ const (
 )
 
 func newTables() tables {
-	return tables{map[bond]struct{}{}, map[bond]struct{}{}, map[abi.Ref]abi.Ref{}}
+	return tables{map[bond]*share{}, map[bond]struct{}{}, map[abi.Ref]abi.Ref{}}
 }
 
 // leaving notes a frame that goes to the other node. It returns false if there is no room for what it asks for. by is the share of who has
-// sent a message.
+// sent a message, or watches.
 func (p *pair) leaving(to abi.Ref, m *network.Message, g *signal.Signal, by *share) bool {
 	n, t := p.node, &p.tables
 	switch {
@@ -76,12 +76,17 @@ func (p *pair) leaving(to abi.Ref, m *network.Message, g *signal.Signal, by *sha
 		}
 		n.ask(question{m.Sender, m.Correlation}, to, n.since()+left, by.tree)
 	case g.Kind == signal.Watch:
-		if len(t.watches) >= MaxWatches {
+		b := bond{g.From, to}
+		if t.watches[b] != nil {
+			return true
+		}
+		if !within(by.watches, 1, len(t.watches), MaxWatches) {
 			return false
 		}
-		t.watches[bond{g.From, to}] = struct{}{}
+		by.watches++
+		t.watches[b] = by
 	case g.Kind == signal.Unwatch:
-		delete(t.watches, bond{g.From, to})
+		t.unbind(bond{g.From, to})
 	case g.Kind == signal.Terminated:
 		delete(t.watchers, bond{to, g.From})
 	case g.Kind == signal.Observe && g.Correlation != 0:
@@ -90,6 +95,18 @@ func (p *pair) leaving(to abi.Ref, m *network.Message, g *signal.Signal, by *sha
 		}
 		t.handles[g.From] = to
 	}
+	return true
+}
+
+// unbind forgets a watch; false if there is none.
+func (t *tables) unbind(b bond) bool {
+	by := t.watches[b]
+	if by == nil {
+		return false
+	}
+	delete(t.watches, b)
+	by.watches--
+	by.forget()
 	return true
 }
 
@@ -196,11 +213,9 @@ func (p *pair) signalled(to abi.Ref, g *signal.Signal) refusal {
 	case signal.Unwatch:
 		delete(t.watchers, bond{g.From, to})
 	case signal.Terminated:
-		b := bond{to, g.From}
-		if _, ok := t.watches[b]; !ok {
+		if !t.unbind(bond{to, g.From}) {
 			return ""
 		}
-		delete(t.watches, b)
 	case signal.Unanswered, signal.Delegate:
 		return n.answer(g.From, from, to, nil, g)
 	case signal.Abandoned:
@@ -303,6 +318,7 @@ func (p *pair) lost() {
 	p.unanswered("host: the node of the actor is lost")
 	t := &p.tables
 	for _, b := range sortedBonds(t.watches) {
+		t.unbind(b)
 		n.arrivedSignal(b.by, &signal.Signal{Kind: signal.Terminated, From: b.of, Reason: NodeGone})
 	}
 	for _, b := range sortedBonds(t.watchers) {
