@@ -26,6 +26,11 @@ func (g *guest) admit(scr *scratch, s starting) (f *abi.Failure, waits bool) {
 		return nil, true
 	}
 	g.setImage()
+	if p := a.sys.repeats.Load().of(a); p != nil && a.rules.Load().rare.Get().State == nil && !p.expects(a) {
+		g.start = &starting{s.cause, s.held} // no record has a turn of it: there was no room, or it has failed before it had one
+		a.life.Hold(life.Starved)
+		return nil, true
+	}
 	if g.inst.Load() != nil {
 		return nil, false
 	}

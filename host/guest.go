@@ -242,11 +242,6 @@ func (g *guest) lastTurn(scr *scratch, end End) {
 	}
 }
 
-// expects reports whether the next record that is to come about is of a turn of the actor's present incarnation.
-func (p *repeats) expects(a *actor) bool {
-	return len(p.expect) > 0 && p.expect[0].Actor == a.uid && p.expect[0].Entry.Incarnation == a.Incarnation()
-}
-
 // GuestLog implements sandbox.LogSink.
 func (g *guest) GuestLog(level int, text []byte) {
 	if a := g.actor; !a.sys.seen.Quiet() {

@@ -474,12 +474,18 @@ func (p *repeats) took(a *actor, r *record.Record, turns []*record.Record, last 
 			return
 		}
 		a.system(scr, m)
+		if g, ok := a.behaviour.(*guest); ok && g.start != nil && p.expects(a) { // it waited for room, and got it after the signal
+			g.residency(scr, sysmail.Instance)
+		}
 	})
 	if err != nil || !missing {
 		return err
 	}
 	if child := p.crowdedOut(a, want); child != nil {
-		err = p.step(child, r, nil, func(scr *scratch) { child.fail(scr, want.Failure, life.ByItself) })
+		err = p.step(child, r, nil, func(scr *scratch) {
+			child.crowded = !child.life.Begun.Load()
+			child.fail(scr, want.Failure, life.ByItself)
+		})
 	} else {
 		err = p.takeUp(p.puts(a, want))
 	}
@@ -504,12 +510,17 @@ func decidedIn(a *actor, s *record.Signal, with []*record.Record, last bool) (tu
 	return turns, x
 }
 
-// crowdedOut is the child that has told an actor of a failure which logs of earlier releases say nothing else of; nil: there is none.
+// crowdedOut is the child that has told an actor of a failure which no other record says: it has failed before the first turn of its
+// incarnation, as there was no room for that, or as logs of earlier releases have failures of who was full of refusals; nil: there is none.
 func (p *repeats) crowdedOut(a *actor, s *record.Signal) *actor {
-	if s.What != "child-failed" || s.Failure == nil || !strings.HasPrefix(s.Failure.Reason, crowdedOut) {
+	if s.What != "child-failed" || s.Failure == nil {
 		return nil
 	}
-	if child := p.sys.here(s.From); child != nil && child.parent == a && child.life.State() == life.Running {
+	child := p.sys.here(s.From)
+	if child == nil || child.parent != a || child.life.State() != life.Running {
+		return nil
+	}
+	if g, ok := child.behaviour.(*guest); ok && g.start != nil || strings.HasPrefix(s.Failure.Reason, crowdedOut) {
 		return child
 	}
 	return nil
@@ -725,7 +736,9 @@ func lookFor(system any, ref abi.Ref) *rebuild.State {
 	}
 	x := &rebuild.State{Path: a.path, Ref: a.uid, Life: a.life.State().String(), Incarnation: a.Incarnation()}
 	x.Turns, x.Held = a.turns, a.sealed.isHeld()
-	if g, ok := a.behaviour.(*guest); ok && a.life.Begun.Load() {
+	g, ok := a.behaviour.(*guest)
+	x.Held = x.Held || ok && g.start != nil // it has still to have the turn of its start
+	if ok && a.life.Begun.Load() {
 		x.Saved, _ = saved.Bytes(g.saveTo)
 		x.Codes = [2][]byte{fingerprintOf(g.inst.Image), fingerprintOf(g.own)}
 	}

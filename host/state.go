@@ -373,3 +373,8 @@ func (p *repeats) of(a *actor) *repeats {
 	}
 	return p
 }
+
+// expects reports whether the next record that is to come about is of a turn of the actor's present incarnation.
+func (p *repeats) expects(a *actor) bool {
+	return len(p.expect) > 0 && p.expect[0].Actor == a.uid && p.expect[0].Entry.Incarnation == a.Incarnation()
+}

@@ -205,22 +205,7 @@ func (r role) of(base host.Props) host.Props {
 	if b, ok := delays(r.Backoff); ok {
 		s = s.WithBackoff(b)
 	}
-	l := host.Limits{}
-	switch r.Limits {
-	case 1:
-		l.Mailbox = 3
-	case 2:
-		l.Stash = 1
-	case 3:
-		l.Timers = 1
-	case 4:
-		l.Children = 1
-	case 5:
-		l.Watches, l.Asks = 1, 1
-	case 6:
-		l.Tree.Actors = 3
-	}
-	p := r.rights(puppetOf(base)).WithArgs(host.Raw(scriptOf(nil, r.Start))).WithSupervision(s).WithLimits(l).WithLifetime(r.Life).WithSignificant(r.Signif)
+	p := r.rights(puppetOf(base)).WithArgs(host.Raw(scriptOf(nil, r.Start))).WithSupervision(s).WithLimits(r.limits()).WithLifetime(r.Life).WithSignificant(r.Signif)
 	switch {
 	case r.Crashed < 0:
 		p = p.WithCrashedMessage(host.DeadLetterCrashed())
@@ -235,6 +220,25 @@ func (r role) of(base host.Props) host.Props {
 		p = p.WithChildren(kids...)
 	}
 	return p
+}
+
+// limits are those of a role.
+func (r role) limits() (l host.Limits) {
+	switch r.Limits {
+	case 1:
+		l.Mailbox = 3
+	case 2:
+		l.Stash = 1
+	case 3:
+		l.Timers = 1
+	case 4:
+		l.Children = 1
+	case 5:
+		l.Watches, l.Asks = 1, 1
+	case 6:
+		l.Tree.Actors = 3
+	}
+	return l
 }
 
 // rights are the props with what the actor may do.
@@ -470,6 +474,7 @@ type lived struct {
 	props Props
 	seen  []string // outside
 	long  bool     // something goes on without end
+	tight bool     // there may be no room for those of props
 
 	change func(*Options) // of its store; nil: nothing
 }
@@ -537,7 +542,7 @@ func (w *lived) begin(t testing.TB, late bool) (*Starting, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		if !back[name] {
-			if _, err := w.Spawn(name, props[name]); err != nil {
+			if _, err := w.Spawn(name, props[name]); err != nil && !w.tight {
 				x.Abandon()
 				w.end(t)
 				return nil, err
