@@ -83,11 +83,11 @@ func TestAbandonedReads(t *testing.T) {
 	const atOnce, asked = 5, 200
 	forever := map[string]any{"tag": "never", "wait": int64(20 * time.Second)}
 	for name, end := range map[string]func(host.Ref){
-		"stopped":                func(r host.Ref) { w.Stop(r) },
-		"killed":                 func(r host.Ref) { _ = w.Operate().Kill(r) },
-		"crashed":                func(r host.Ref) { w.tell(r, order{Panic: true}) },
-		"timeouts of its asks":   func(host.Ref) { w.clock.Advance(500 * time.Millisecond) },
-		"the time of the grant":  func(host.Ref) { w.clock.Advance(15 * time.Second) },
+		"stopped":               func(r host.Ref) { w.Stop(r) },
+		"killed":                func(r host.Ref) { _ = w.Operate().Kill(r) },
+		"crashed":               func(r host.Ref) { w.tell(r, order{Panic: true}) },
+		"timeouts of its asks":  func(host.Ref) { w.clock.Advance(500 * time.Millisecond) },
+		"the time of the grant": func(host.Ref) { w.clock.Advance(15 * time.Second) },
 		"the wait of a question": func(host.Ref) { // whose timer may be set after it has been counted as open
 			until(t, "their wait does not end", func() bool { w.clock.Advance(20 * time.Second); return w.Running.Busy() == 0 })
 		},
