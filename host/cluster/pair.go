@@ -101,7 +101,10 @@ func (p *pair) carrySignal(to abi.Ref, g *signal.Signal, by *share) error {
 		p.begin("too much waits for it")
 		by = p.shareOf(by.tree)
 	}
-	if !p.leaving(to, nil, g, by) {
+	by.bytes += len(frame) // until it is known what has been written
+	fits := p.leaving(to, nil, g, by)
+	by.bytes -= len(frame)
+	if !fits {
 		p.link.Refused++
 		return errCredit
 	}

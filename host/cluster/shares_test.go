@@ -165,6 +165,32 @@ func TestWatchesWithoutEndOfAnotherNode(t *testing.T) {
 	}
 }
 
+// What is given up while nothing else is left of a share still counts for it, and nothing that the tree has since is forgotten with that.
+func TestAShareOutlivesItsLastWatch(t *testing.T) {
+	w := join(t, 2, nil)
+	a, b := w.members[0], w.members[1]
+	mute := w.spawn(b, "mute", quiet)
+	x := w.spawn(a, "x", func(ctx *host.Context, m host.Message) error {
+		switch {
+		case m.Kind != abi.KindMessage:
+			return nil
+		case text(m) == "watch":
+			return ctx.Watch(mute)
+		}
+		ctx.Unwatch(mute)
+		return ctx.Ask(mute, "?", 1, time.Minute)
+	})
+	for _, s := range []string{"watch", "ask"} {
+		if err := a.system.Tell(x, s); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Second)
+	}
+	if asks, watches := a.Owed(); asks != 1 || watches != 0 || a.Shares() != 1 {
+		t.Errorf("%d asks, %d watches, %d shares", asks, watches, a.Shares())
+	}
+}
+
 // What waits for a node that does not confirm is never all of one tree.
 func TestAFloodForANodeThatDoesNotAnswer(t *testing.T) {
 	w := join(t, 2, func(c *cluster.Config) { c.Credit = 1 << 20 })
