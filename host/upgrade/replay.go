@@ -36,7 +36,7 @@ func (u *run) again(a *Actor) (*again, error) {
 	if r.past, err = u.past.of(a.ref.UID()); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	if r.start.Incarnation == 0 {
+	if r.counted = r.start.Incarnation == 0; r.counted {
 		r.start.Spawned = 0
 	}
 	if err = r.anew(); err != nil {
@@ -67,6 +67,8 @@ type again struct {
 	told  bool // of the deadlines of questions
 	same  bool // the code is the actor's, under other limits: its state goes over as it is
 	past  *past
+
+	counted bool // it is known what its incarnation has begun with: it is handled anew for that once at most
 
 	begun   bool
 	entries int    // that were handled
@@ -141,8 +143,8 @@ func (r *again) catchUp(ctx context.Context) error {
 			return fmt.Errorf("replay: %w", err)
 		}
 		err := r.handle(&entries[i])
-		if before := (*spawnedBefore)(nil); errors.As(err, &before) && before.n < r.start.Spawned {
-			r.start.Spawned = before.n
+		if before := (*spawnedBefore)(nil); errors.As(err, &before) && !r.counted {
+			r.start.Spawned, r.counted = before.n, true
 			if err = r.anew(); err == nil {
 				if entries, _, err = r.past.from(0); err == nil {
 					i = -1
@@ -164,8 +166,8 @@ type spawnedBefore struct{ n uint64 }
 
 func (x *spawnedBefore) Error() string { return fmt.Sprintf("it had spawned %d children before", x.n) }
 
-// mostSpawned bounds the numbers that are tried.
-const mostSpawned = 1 << 20
+// mostTried bounds the bytes of commands that are tried: code that nobody trusts has chosen their size.
+const mostTried = 64 << 20
 
 // spawned finds the number of a child in a command whose checksum is another one than the old code's; nil: it is not about that.
 func (r *again) spawned(cmd []byte, want uint32) *spawnedBefore {
@@ -174,7 +176,8 @@ func (r *again) spawned(cmd []byte, want uint32) *spawnedBefore {
 		return nil
 	}
 	has := abi.AppendUint(nil, uint64(c.Ref))
-	for n := r.start.Spawned; n > 0 && r.start.Spawned-n < mostSpawned; n-- {
+	for n, tried := r.start.Spawned, 0; n > 0 && tried < mostTried; n-- {
+		tried += len(cmd)
 		other := bytes.Replace(cmd, has, abi.AppendUint(nil, uint64(abi.ChildRef(r.start.RefKey, r.start.Self.Node(), n-1))), 1)
 		if sums := record.Checksums(nil, &record.Turn{Outbox: other}); len(sums) == 1 && sums[0] == want {
 			return &spawnedBefore{n - 1}
@@ -241,7 +244,7 @@ func (r *again) turn(e *pastEntry, i int, env *abi.Envelope, sums [][]uint32) er
 		return nil
 	}
 	all := commands(r.x.Outbox(1))
-	if at < len(all) && at < len(want) {
+	if at < len(all) && at < len(want) && !r.counted {
 		if before := r.spawned(all[at], want[at]); before != nil {
 			return before
 		}
