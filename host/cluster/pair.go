@@ -93,16 +93,13 @@ func (p *pair) carrySignal(to abi.Ref, g *signal.Signal, by *share) error {
 		g.Path = "" // Outlet.Signal has made it for this call
 	}
 	frame := network.AppendSignal(nil, g)
-	if g.Kind == signal.Watch && !p.mayWait(by, len(frame)) {
-		p.link.Refused++
-		return errCredit
-	}
-	if !p.fits(len(frame), 2*p.node.cfg.Credit) {
+	fits := g.Kind != signal.Watch || p.mayWait(by, len(frame))
+	if fits && !p.fits(len(frame), 2*p.node.cfg.Credit) {
 		p.begin("too much waits for it")
 		by = p.shareOf(by.tree)
 	}
 	by.bytes += len(frame) // until it is known what has been written
-	fits := p.leaving(to, nil, g, by)
+	fits = fits && p.leaving(to, nil, g, by)
 	by.bytes -= len(frame)
 	if !fits {
 		p.link.Refused++

@@ -48,13 +48,10 @@ func treeOf(port network.Port, m *network.Message, g *signal.Signal) (tree any) 
 		return nil
 	}
 	var by abi.Ref
-	switch {
-	case m == nil:
+	if m == nil {
 		by = g.From
-	case m.Sender.Node() != port.Node():
+	} else if by = m.Sender; by.Node() != port.Node() {
 		by = m.Via
-	default:
-		by = m.Sender
 	}
 	tree, _ = port.Tree(by)
 	return tree

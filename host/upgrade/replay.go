@@ -143,19 +143,19 @@ func (r *again) catchUp(ctx context.Context) error {
 			return fmt.Errorf("replay: %w", err)
 		}
 		err := r.handle(&entries[i])
-		if before := (*spawnedBefore)(nil); errors.As(err, &before) && !r.counted {
-			r.start.Spawned, r.counted = before.n, true
+		if err == nil {
+			r.entries++
+			continue
+		}
+		if before := (*spawnedBefore)(nil); errors.As(err, &before) {
+			r.start.Spawned, r.counted, i = before.n, true, -1
 			if err = r.anew(); err == nil {
-				if entries, _, err = r.past.from(0); err == nil {
-					i = -1
-					continue
-				}
+				entries, _, err = r.past.from(0)
 			}
 		}
 		if err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}
-		r.entries++
 	}
 	return nil
 }

@@ -51,9 +51,9 @@ const (
 // shareTexts are the texts that a keeper may have answered with.
 var shareTexts = []string{shareOfBytes, shareOfReads, shareOfOpens}
 
-// quotas are bytes, or requests, of which bundles have some at a time, of all together at most so many. Some are sure for each of the first mostJournals
-// bundles that have any: no other bundle gets those. The rest is for whoever asks first. Any goroutine may use it; the zero value has no
-// bytes.
+// quotas are bytes, or requests, of which bundles have some at a time, of all together at most so many. Some are sure for each of the first
+// mostJournals bundles that have any: no other bundle gets those. The rest is for whoever asks first. Any goroutine may use it; the zero
+// value has none.
 type quotas struct {
 	what       string // they are of, as a ShareError says it
 	most, sure int64
